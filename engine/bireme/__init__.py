@@ -1,0 +1,1 @@
+"""bireme: a query and feature engine with one plan for CPU, GPU and clusters."""

@@ -1,0 +1,1 @@
+"""Columnar kernels behind one protocol."""

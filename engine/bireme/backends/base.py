@@ -1,0 +1,166 @@
+"""The seam to columnar kernels: what every backend offers, in one meaning.
+
+Batches are `pyarrow.RecordBatch` in the layouts of `data.types`; a STRING column may come dictionary-encoded. All calls here
+block, release the GIL in their loops, and may be made from any thread, but one object by one thread at a time, except
+`JoinTable.match` and `contains`, which many threads may call at once. `reference` is the meaning; the others must
+equal it (tests/conformance).
+
+Meaning: NULL is three-valued in expressions, equal to itself in keys of groups and partitions. NaN equals NaN and is
+greater than every other number, everywhere; -0.0 equals 0.0. Decimals are exact; a value that leaves its type is an
+`Overflow`, never wrapped. Strings compare by bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from bireme.data.schema import Schema
+from bireme.data.types import FLOAT64, INT64, DataType
+from bireme.plan.expr import Expr, WindowCall
+from bireme.plan.physical import AggregateStep, GroupSpec
+
+
+class Program(Protocol):
+    """A compiled filter and projection."""
+
+    @property
+    def fallbacks(self) -> tuple[str, ...]:
+        """What of it does not run in this backend's own kernels, and why: one line each."""
+        ...
+
+    def run(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of `batch` where the predicate is TRUE, with the expressions computed for them.
+
+        Raises DataError (Overflow, ConversionFault) only for values of rows that the predicate keeps.
+        """
+        ...
+
+
+class GroupTable(Protocol):
+    """Groups and their aggregates, incremental."""
+
+    @property
+    def groups(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def update(self, batch: pa.RecordBatch, position: int) -> None:
+        """Takes rows: keys first, then arguments. `position` orders rows across batches, for first and last."""
+        ...
+
+    def merge(self, states: pa.RecordBatch) -> None:
+        """Takes what `states` of any backend gave."""
+        ...
+
+    def states(self, partitions: int) -> list[pa.RecordBatch]:
+        """Keys and states, split by `partition_of(hash of keys)` into `partitions` batches; empties the table."""
+        ...
+
+    def finish(self) -> pa.RecordBatch:
+        """Keys and results, one row a group (one row without keys even if nothing came); empties the table."""
+        ...
+
+
+class JoinTable(Protocol):
+    """The build side's keys, to be looked up."""
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    @property
+    def has_null_key(self) -> bool:
+        """Whether a build row has a NULL among its keys that are not null-equal."""
+        ...
+
+    def match(self, keys: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
+        """All equal pairs as two int64 arrays (probe row, build row), in the order of probe rows, then build rows."""
+        ...
+
+    def contains(self, keys: pa.RecordBatch) -> pa.BooleanArray:
+        """For each probe row whether it has an equal build row; never NULL."""
+        ...
+
+
+class Kernels(Protocol):
+    """One backend."""
+
+    @property
+    def name(self) -> str: ...
+
+    def program(
+        self, schema: Schema, *, predicate: Expr | None, exprs: Sequence[Expr], names: Sequence[str]
+    ) -> Program:
+        """Compiles for batches of `schema`. Raises Unsupported for what this backend and its fallback lack."""
+        ...
+
+    def group_table(self, spec: GroupSpec) -> GroupTable: ...
+
+    def join_table(self, keys: pa.RecordBatch, *, null_equal_count: int) -> JoinTable:
+        """Builds from all keys of the build side; the first `null_equal_count` columns match NULL with NULL."""
+        ...
+
+    def hash_rows(self, batch: pa.RecordBatch, columns: Sequence[int]) -> pa.UInt64Array:
+        """The engine's hash of each row's key: one algorithm, equal in every backend, equal for equal keys."""
+        ...
+
+    def partition(self, batch: pa.RecordBatch, columns: Sequence[int], partitions: int) -> list[pa.RecordBatch]:
+        """Splits rows by `partition_of` of their hash, keeping their order within a partition."""
+        ...
+
+    def take(self, batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
+        """The rows at the given positions; a NULL position gives a row of NULLs."""
+        ...
+
+    def sort_rows(
+        self, keys: pa.RecordBatch, *, descending: Sequence[bool], nulls_first: Sequence[bool], limit: int | None
+    ) -> pa.Int64Array:
+        """The positions of rows in order, stable; with `limit` only the first that many."""
+        ...
+
+    def window(self, batch: pa.RecordBatch, schema: Schema, calls: Sequence[WindowCall]) -> list[pa.Array]:
+        """One array per call, aligned with the rows of `batch`, which holds whole windows."""
+        ...
+
+
+def state_types(step: AggregateStep) -> tuple[DataType, ...]:
+    """The columns of a partial aggregate's state, equal in every backend so that states can travel.
+
+    count: the count. sum, min, max, any_value, bool_and, bool_or: the value (NULL over no value). avg: the sum in the type
+    that `sum` of the argument has, and the count. var and stddev: count, mean, and sum of squared deviations
+    (merged by Chan et al. 1983). first and last: the value, and the position it came from (NULL over no row).
+    """
+    match step.function:
+        case "count" | "count_star":
+            return (INT64,)
+        case "avg":
+            return (avg_sum_type(step), INT64)
+        case "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop":
+            return (INT64, FLOAT64, FLOAT64)
+        case "first" | "last":
+            return (step.type, INT64)
+        case _:
+            return (step.type,)
+
+
+def avg_sum_type(step: AggregateStep) -> DataType:
+    """The type in which `avg` sums: 38 digits for exact numbers, double for floats."""
+    from bireme.data.types import Kind, decimal
+
+    assert step.arg_type is not None
+    if step.arg_type.is_float:
+        return FLOAT64
+    return decimal(38, step.arg_type.scale if step.arg_type.kind is Kind.DECIMAL else 0)
+
+
+def partition_of(row_hash: int, partitions: int) -> int:
+    """The partition of a hash: its upper 32 bits scaled to the number of partitions (Lemire 2019), so that the
+    lower bits stay free for tables inside the partition.
+    """
+    return ((row_hash >> 32) * partitions) >> 32

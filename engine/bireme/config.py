@@ -1,0 +1,105 @@
+"""One frozen record of every limit and setting, with its unit in its name.
+
+Read once, from arguments and the environment (`BIREME_…`), where a session starts; nothing below asks the
+environment again.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Final
+
+from bireme.errors import ConfigError
+from bireme.units import MIB, parse_bytes
+
+# Theseus' open descendants start demoting at 0.85 of a tier and stop at 0.65.
+_WATERMARK_START: Final = 0.85
+_WATERMARK_STOP: Final = 0.65
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Settings of one session.
+
+    `memory_bytes_max` limits what bireme keeps in memory for all queries of a session; `spill_bytes_max` what it may
+    write to `spill_folder`. `pinned_bytes_max` is zero on CPU hosts, where DEVICE is process memory; tests emulate
+    the tier by setting it.
+    """
+
+    threads: int
+    memory_bytes_max: int
+    spill_folder: Path
+    spill_bytes_max: int
+    pinned_bytes_max: int = 0
+    watermark_start: float = _WATERMARK_START
+    watermark_stop: float = _WATERMARK_STOP
+    io_threads: int = 4
+    preload_bytes_max: int = 256 * MIB
+    preload_ahead_count_max: int = 16
+    result_bytes_max: int = 64 * MIB
+    stall_seconds_max: float = 0.1
+    deadlock_seconds_max: float = 5.0
+    event_count_max: int = 65_536
+    backend: str = "native"
+
+    def __post_init__(self) -> None:
+        if self.threads < 1 or self.io_threads < 1:
+            raise ConfigError(f"threads must be at least 1, not {min(self.threads, self.io_threads)}")
+        if not 0 < self.watermark_stop <= self.watermark_start <= 1:
+            raise ConfigError("the watermarks must satisfy 0 < watermark_stop <= watermark_start <= 1")
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            if setting.name.endswith("_max") and value < 0:
+                raise ConfigError(f"{setting.name} must not be negative")
+
+
+def config_from(
+    *,
+    threads: int | None = None,
+    memory_limit: str | int | None = None,
+    spill_folder: str | Path | None = None,
+    backend: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Config:
+    """The settings for a session: arguments first, then `BIREME_THREADS`, `BIREME_MEMORY_LIMIT`,
+    `BIREME_SPILL_FOLDER` and `BIREME_BACKEND`, then what the machine has. Raises ConfigError.
+    """
+    env = os.environ if environment is None else environment
+    limit = memory_limit if memory_limit is not None else env.get("BIREME_MEMORY_LIMIT")
+    folder = spill_folder if spill_folder is not None else env.get("BIREME_SPILL_FOLDER")
+    spill = Path(folder) if folder is not None else Path(tempfile.gettempdir()) / "bireme-spill"
+    memory = parse_bytes(limit) if limit is not None else _machine_bytes() * 6 // 10
+    return Config(
+        threads=_thread_count(threads, env.get("BIREME_THREADS")),
+        memory_bytes_max=memory,
+        spill_folder=spill,
+        spill_bytes_max=1 << 40,
+        backend=backend or env.get("BIREME_BACKEND") or "native",
+    )
+
+
+def _thread_count(argument: int | None, variable: str | None) -> int:
+    if argument is not None:
+        return argument
+    if variable is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not variable.isdecimal():
+        raise ConfigError(f"BIREME_THREADS must be a whole number, not {variable!r}")
+    return int(variable)
+
+
+def _machine_bytes() -> int:
+    """Memory that this process may use: the smaller of the machine's and the cgroup's."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            text = Path(path).read_text().strip()
+        except OSError:
+            continue
+        if text.isdecimal():
+            total = min(total, int(text))
+    return total

@@ -1,0 +1,1 @@
+"""What flows: types, schemas, tiers and batches."""

@@ -1,0 +1,108 @@
+"""Immutable nodes of which equal ones are the same object (hash-consing).
+
+Rule: a node is compared by identity, because building an equal node returns the one that exists. So equality
+costs nothing at any depth, and a shared subtree can be recognised and computed once. The table holds weak
+references; it is the one piece of process-wide state in the planner, it is guarded by a lock, and no result
+depends on what it holds.
+
+Walking and rebuilding is in `plan.tree`; what nodes there are, in `data.types`, `plan.expr` and `plan.relation`.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from typing import Any, Final
+
+
+class _Entry(weakref.ref["Node"]):
+    """A weak reference that knows under which key it is stored."""
+
+    __slots__ = ("key",)
+    key: tuple[Any, ...]
+
+
+_TABLE: Final[dict[tuple[Any, ...], _Entry]] = {}
+_LOCK: Final = threading.RLock()
+
+
+def _forget(entry: weakref.ref[Node]) -> None:
+    assert isinstance(entry, _Entry)
+    with _LOCK:
+        if _TABLE.get(entry.key) is entry:
+            del _TABLE[entry.key]
+
+
+class Interned(type):
+    """Metaclass of node classes: calling the class with equal arguments returns the same object."""
+
+    _names: tuple[str, ...] | None
+    _defaults: dict[str, Any]
+    _setters: tuple[Callable[[Any, Any], None], ...]
+    # What makes two nodes equal, where the arguments themselves compare too loosely (1 == True == 1.0).
+    intern_key: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> None:
+        super().__init__(name, bases, namespace, **options)
+        cls._names = None  # never inherited: a subclass has fields of its own
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        names = cls._names
+        if names is None:
+            names = cls._learn_fields()
+        if kwargs or len(args) != len(names):
+            args = cls._positional(names, args, kwargs)
+        key = (cls, args) if cls.intern_key is None else (cls, *cls.intern_key(args))
+        entry = _TABLE.get(key)
+        if entry is not None:
+            found = entry()
+            if found is not None:
+                return found
+        made: Any = object.__new__(cls)
+        for setter, value in zip(cls._setters, args, strict=True):
+            setter(made, value)
+        with _LOCK:
+            entry = _TABLE.get(key)
+            found = entry() if entry is not None else None
+            if found is not None:
+                return found
+            entry = _Entry(made, _forget)
+            entry.key = key
+            _TABLE[key] = entry
+        return made
+
+    def _learn_fields(cls) -> tuple[str, ...]:
+        declared = fields(cls)  # type: ignore[arg-type]
+        cls._defaults = {field.name: field.default for field in declared if field.default is not MISSING}
+        cls._setters = tuple(getattr(cls, field.name).__set__ for field in declared)
+        cls._names = tuple(field.name for field in declared)
+        return cls._names
+
+    def _positional(cls, names: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        values = dict(cls._defaults)
+        values.update(zip(names, args, strict=False))
+        values.update(kwargs)
+        if len(args) > len(names) or values.keys() != set(names):
+            raise TypeError(f"{cls.__name__} takes {', '.join(names)}")
+        return tuple([values[name] for name in names])
+
+
+class Node(metaclass=Interned):
+    """Base of everything hash-consed.
+
+    Subclasses are dataclasses with `frozen=True, slots=True, eq=False`. Their constructor is the metaclass:
+    `__init__` and `__post_init__` are never run.
+    """
+
+    __slots__ = ("__weakref__", "_memo")
+
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """The names of the fields, in the order in which the class is called with them."""
+        return cls._names or cls._learn_fields()
+
+    def field_values(self) -> tuple[Any, ...]:
+        """The values of the fields, in the order of `field_names`."""
+        return tuple([getattr(self, name) for name in self.field_names()])

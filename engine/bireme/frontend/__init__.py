@@ -1,0 +1,1 @@
+"""What was asked: SQL and lazy frames become typed plans."""

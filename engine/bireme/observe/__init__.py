@@ -1,0 +1,1 @@
+"""What happened: events, where they go, and views folded from them."""

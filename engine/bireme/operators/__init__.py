@@ -1,0 +1,1 @@
+"""What a pipeline does to a batch."""

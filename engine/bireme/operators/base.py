@@ -1,0 +1,84 @@
+"""What a pipeline does, as the runtime sees it: plain synchronous work over inputs, no waiting, no memory decisions.
+
+The runtime's graph decides when; `stage` implements this for real pipelines; tests have small fakes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from bireme.data.ids import EdgeId
+from bireme.plan.physical import Pipeline
+from bireme.storage.base import Split
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """A batch for an edge, in a partition of it."""
+
+    edge: EdgeId
+    partition: int
+    batch: pa.RecordBatch
+
+
+@dataclass(slots=True)
+class Output:
+    """What a task made: batches in order, and the bytes that the stage's own state (tables, group states) now holds
+    in all. `notes` are things the task did on its own (a filter skipped, a kernel that fell back), for the event record.
+    """
+
+    emissions: list[Emission] = field(default_factory=list)
+    state_bytes: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+class Stage(Protocol):
+    """One live pipeline. `slot` is the compute slot (0 to slots - 1) that runs the call: no two calls run in one slot
+    at once, so per-slot state needs no lock.
+
+    Calls come in this order: `open` once, on the loop, when all pipelines in `after` are done; then `run_split` or
+    `run_batches` once per input, on compute threads, many at once (one at a time for SERIAL sources); when all
+    inputs are done (or `enough` is true), `finish` once for each part 0 to `finish_parts() - 1`, many at once; then `close`.
+    `close` also comes after failure and cancellation, once, when no call is running; it frees all state that later
+    pipelines do not need (join tables are freed by `StageSet.close`).
+    """
+
+    @property
+    def pipeline(self) -> Pipeline: ...
+
+    def open(self, slots: int) -> None: ...
+
+    def run_split(self, split: Split, buffers: Sequence[pa.Buffer], sequence: int, slot: int) -> Output: ...
+
+    def run_batches(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> Output:
+        """One batch for STREAM and SERIAL sources (`sequence` is its place in the edge), all batches of partition `sequence`
+        for PARTITION sources; none with sequence 0 for ValuesSource; none for UnmatchedSource (the partition is `sequence`)."""
+        ...
+
+    def enough(self) -> bool:
+        """Whether more input cannot change the output (a limit is reached). Asked on the loop after each task."""
+        ...
+
+    def finish_parts(self) -> int: ...
+
+    def finish(self, part: int, slot: int) -> Output: ...
+
+    def close(self) -> None: ...
+
+
+class StageSet(Protocol):
+    """The stages of one query and the states they share."""
+
+    def stage(self, pipeline: Pipeline) -> Stage: ...
+
+    def splits(self, pipeline: Pipeline) -> Sequence[Split]:
+        """The splits of a ScanSource, after pruning; called on the loop when the pipeline may start."""
+        ...
+
+    def close(self) -> None:
+        """Frees all shared states; idempotent."""
+        ...

@@ -1,0 +1,1 @@
+"""What to do: expressions, relations, rules, the physical plan and its hints."""

@@ -1,0 +1,244 @@
+"""Immutable typed expressions over the columns of one relation, by position.
+
+What functions there are and what types they take is in `functions`, the only place that should build `Call`, `Cast`,
+`Aggregation` and `WindowCall` from anything a user wrote. What expressions mean is in the backends. Relations are in
+`relation`.
+
+Truth is three-valued: predicates are BOOL with NULL for unknown, and a filter keeps only TRUE.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import Any, NamedTuple
+
+from bireme.data.node import Node
+from bireme.data.types import BOOL, DataType
+
+
+class Interval(NamedTuple):
+    """A span of time whose parts do not convert into each other: a literal of type INTERVAL."""
+
+    months: int
+    days: int
+    nanoseconds: int
+
+
+# What `Literal.value` holds, by kind: None for NULL of any type; bool; int; float; Decimal; str; bytes; date; time;
+# datetime (aware where the type has a zone); for nanosecond timestamps and durations the int count; Interval.
+Value = None | bool | int | float | Decimal | str | bytes | datetime.date | datetime.time | datetime.datetime | Interval
+
+
+class Relation(Node):
+    """Base of relational nodes; here so that subquery expressions can hold one. The nodes are in `relation`."""
+
+    __slots__ = ()
+
+
+class Expr(Node):
+    """Base of expressions; each has a `type`."""
+
+    __slots__ = ()
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column(Expr):
+    """The input's column at `index`."""
+
+    index: int
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OuterColumn(Expr):
+    """Inside the plan of a subquery: column `index` of the input of an operator around it.
+
+    `depth` 1 is the input of the operator whose expression holds this subquery (for a `DependentJoin`: its left
+    side), 2 the one around that. Gone after the rule `unnest`.
+    """
+
+    depth: int
+    index: int
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Literal(Expr):
+    """A constant of a type; `value` None is NULL."""
+
+    value: Value
+    type: DataType
+
+
+def _literal_key(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    value, kind = args
+    if isinstance(value, float) and (value == 0 or math.isnan(value)):
+        return (repr(value), kind, float)  # 0.0 and -0.0 differ; NaN is one constant
+    return (value, kind, value.__class__)
+
+
+Literal.intern_key = staticmethod(_literal_key)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(Expr):
+    """A scalar function of the registry, by its canonical name, with arguments already of the types it takes.
+
+    `and` and `or` take two or more arguments. Result types are explicit: two `multiply` may differ in precision.
+    """
+
+    function: str
+    args: tuple[Expr, ...]
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cast(Expr):
+    """`arg` converted to `type`. What does not convert is a ConversionFault, or NULL where `safe` (TRY_CAST)."""
+
+    arg: Expr
+    type: DataType
+    safe: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case(Expr):
+    """The value of the first branch whose condition is TRUE, else `default`. Values all have `type`.
+
+    A branch is evaluated only for rows that reach it, so it may hold what would fail on other rows.
+    """
+
+    branches: tuple[tuple[Expr, Expr], ...]
+    default: Expr
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InList(Expr):
+    """Whether `arg` equals one of `items` (all of its type); NULL when it does not but an item or `arg` is NULL."""
+
+    arg: Expr
+    items: tuple[Expr, ...]
+    type: DataType = BOOL
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScalarSubquery(Expr):
+    """The one value of `plan` (one column): NULL for no row, CardinalityFault for more than one.
+
+    A correlated one is gone after `unnest`. One without correlation stays to the end: its plan runs once, first,
+    and its value is put in its place.
+    """
+
+    plan: Relation
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exists(Expr):
+    """Whether `plan` has a row; never NULL. Gone after `unnest`."""
+
+    plan: Relation
+    type: DataType = BOOL
+
+
+class Quantifier(Enum):
+    ANY = "any"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuantifiedSubquery(Expr):
+    """`operands <comparison> quantifier (plan)`, three-valued; IN is `eq` with ANY, NOT IN its negation.
+
+    `comparison` is eq, ne, lt, le, gt or ge; more than one operand only with eq and ne (rows compared column by
+    column). Operands and the columns of `plan` have equal types. Gone after `unnest`.
+    """
+
+    operands: tuple[Expr, ...]
+    comparison: str
+    quantifier: Quantifier
+    plan: Relation
+    type: DataType = BOOL
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SortKey(Node):
+    """One key of an order."""
+
+    expr: Expr
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aggregation(Node):
+    """One aggregate function over the rows of a group; only in `Aggregate` and `Window`, not a scalar expression.
+
+    `args` is empty for count_star. `filter` keeps the rows where it is TRUE. `order` matters to ordered aggregates
+    (first, last, string_agg, array_agg).
+    """
+
+    function: str
+    args: tuple[Expr, ...]
+    type: DataType
+    distinct: bool = False
+    filter: Expr | None = None
+    order: tuple[SortKey, ...] = ()
+
+
+class FrameUnit(Enum):
+    ROWS = "rows"
+    RANGE = "range"
+    GROUPS = "groups"
+
+
+class BoundKind(Enum):
+    UNBOUNDED_PRECEDING = "unbounded preceding"
+    PRECEDING = "preceding"
+    CURRENT_ROW = "current row"
+    FOLLOWING = "following"
+    UNBOUNDED_FOLLOWING = "unbounded following"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bound(Node):
+    """One end of a frame; `offset` (a literal) only with PRECEDING and FOLLOWING."""
+
+    kind: BoundKind
+    offset: Literal | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame(Node):
+    """The rows around the current one that a window function sees."""
+
+    unit: FrameUnit
+    start: Bound
+    end: Bound
+
+
+WHOLE_PARTITION = Frame(
+    FrameUnit.ROWS, Bound(BoundKind.UNBOUNDED_PRECEDING), Bound(BoundKind.UNBOUNDED_FOLLOWING)
+)
+UP_TO_PEERS = Frame(FrameUnit.RANGE, Bound(BoundKind.UNBOUNDED_PRECEDING), Bound(BoundKind.CURRENT_ROW))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WindowCall(Node):
+    """One window function: `call` is an aggregate or a function of windows only (row_number, rank, lag, …).
+
+    The frame is always explicit: the front ends fill in SQL's default (UP_TO_PEERS with an order, else
+    WHOLE_PARTITION).
+    """
+
+    call: Aggregation
+    partition: tuple[Expr, ...]
+    order: tuple[SortKey, ...]
+    frame: Frame
+    ignore_nulls: bool = False

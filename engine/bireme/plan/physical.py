@@ -1,0 +1,265 @@
+"""The physical plan: a Dag of pipelines joined by edges.
+
+A pipeline is source → steps → sink. A task is one pipeline over one input. Pipelines meet only in edges (live: Batch
+Holders) and in named states (join tables, scalars) that one pipeline makes and later ones read. Big operators are cut
+into pipelines at their edges: an aggregate is a partial grouping that emits partitions, and a merge of each
+partition; a sort gathers; a join is a build and a probe. That cut is what gives holders something to spill.
+
+Lowering from relations is in `lower`; running, in `operators` (what a task does) and `runtime` (when and where).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from bireme.data.ids import EdgeId, PipelineId
+from bireme.data.node import Node
+from bireme.data.schema import Schema
+from bireme.data.types import DataType
+from bireme.plan.expr import Expr, Literal, SortKey, WindowCall
+from bireme.plan.hint import Hint
+from bireme.plan.relation import JoinKind
+
+# ---------------------------------------------------------------------------------------------- sources
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScanSource(Node):
+    """Reads a table: one task per split (a row group, say). `filters` may skip splits; they promise nothing."""
+
+    table: str
+    version: str
+    columns: tuple[int, ...]
+    filters: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValuesSource(Node):
+    """Literal rows, in one task."""
+
+    rows: tuple[tuple[Literal, ...], ...]
+
+
+class Take(Enum):
+    """How a pipeline takes from its edge.
+
+    STREAM: a task per batch, as batches come, in any number at once. SERIAL: a task per batch, one at a time, in the
+    order of the edge (needs an ordered edge). PARTITION: when all producers are done, a task per
+    partition, over all batches of that partition (in order), also for partitions without a batch.
+    """
+
+    STREAM = "stream"
+    SERIAL = "serial"
+    PARTITION = "partition"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeSource(Node):
+    """Takes batches from an edge."""
+
+    edge: EdgeId
+    take: Take
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnmatchedSource(Node):
+    """The rows of a join table that no probe matched, one task per partition (RIGHT and FULL joins)."""
+
+    table: str
+
+
+Source = ScanSource | ValuesSource | EdgeSource | UnmatchedSource
+
+# ------------------------------------------------------------------------------------------------ steps
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramStep(Node):
+    """Keeps the rows where `predicate` is TRUE (None: all) and computes `exprs` for them."""
+
+    predicate: Expr | None
+    exprs: tuple[Expr, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProbeStep(Node):
+    """Looks rows up in the join table called `table`.
+
+    The stream is the left side. Output columns: `left_output` positions of the stream, then `right_output` positions of the
+    build side, or the mark. Meanings are those of `relation.Join`; `residual` is over all stream columns followed by
+    all build columns. With `track_matches`, the table remembers which rows were matched (RIGHT, FULL).
+    """
+
+    table: str
+    kind: JoinKind
+    keys: tuple[Expr, ...]
+    residual: Expr | None
+    null_equal_count: int
+    null_aware: bool
+    track_matches: bool
+    left_output: tuple[int, ...]
+    right_output: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LimitStep(Node):
+    """Skips `offset` rows and passes `limit` (None: all); only in SERIAL pipelines."""
+
+    limit: int | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MergeGroupsStep(Node):
+    """First step of a PARTITION pipeline: merges group states and gives keys and results."""
+
+    spec: GroupSpec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SortStep(Node):
+    """First step of a PARTITION pipeline: all rows in order; stable. With `limit`, only those after `offset`."""
+
+    keys: tuple[SortKey, ...]
+    limit: int | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WindowStep(Node):
+    """First step of a PARTITION pipeline: appends window functions; all rows of a window are in one partition."""
+
+    calls: tuple[WindowCall, ...]
+    names: tuple[str, ...]
+
+
+Step = ProgramStep | ProbeStep | LimitStep | MergeGroupsStep | SortStep | WindowStep
+
+# ------------------------------------------------------------------------------------------------ sinks
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AggregateStep(Node):
+    """One aggregate over a group table's input: `arg` is a position in it, None for count_star."""
+
+    function: str
+    arg: int | None
+    arg_type: DataType | None
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupSpec(Node):
+    """A grouping: the input batch has the keys first, then the arguments of the aggregates.
+
+    An aggregate without keys has one group, present even over no input.
+    """
+
+    key_types: tuple[DataType, ...]
+    aggregates: tuple[AggregateStep, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EmitSink(Node):
+    """Puts batches on an edge; with `partition_keys` (positions) split by hash over the edge's partitions."""
+
+    edge: EdgeId
+    partition_keys: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupSink(Node):
+    """Groups what comes, per compute slot; at the end puts the states on an edge, by partition of the keys."""
+
+    edge: EdgeId
+    spec: GroupSpec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TopSink(Node):
+    """Keeps the first `limit` rows by `keys`, per compute slot; at the end puts them on an edge."""
+
+    edge: EdgeId
+    keys: tuple[SortKey, ...]
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BuildSink(Node):
+    """Makes the join table `table` (one part per partition) from a PARTITION pipeline."""
+
+    table: str
+    keys: tuple[Expr, ...]
+    null_equal_count: int
+    null_aware: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScalarSink(Node):
+    """Keeps the one value that comes as the scalar `scalar`: NULL for no row, CardinalityFault for two."""
+
+    scalar: str
+
+
+Sink = EmitSink | GroupSink | TopSink | BuildSink | ScalarSink
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scalar(Expr):
+    """The value that a ScalarSink kept, as an expression; a constant by the time the pipeline that holds it starts."""
+
+    scalar: str
+    type: DataType
+
+
+# --------------------------------------------------------------------------------------------- the Dag
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """One pipeline. It may start when all pipelines in `after` are done; `inputs` and `output` are schemas.
+
+    `schemas` are those after the source and after each step, so one more than there are steps.
+    """
+
+    id: PipelineId
+    name: str
+    source: Source
+    steps: tuple[Step, ...]
+    sink: Sink
+    after: tuple[PipelineId, ...]
+    schemas: tuple[Schema, ...]
+    hint: Hint = field(default_factory=Hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Where batches wait between pipelines.
+
+    `producers` in the order in which their batches count (a union's inputs); `consumers` each read every batch. An
+    `ordered` edge gives its batches in the order of producers, of their inputs, and of their outputs.
+    """
+
+    id: EdgeId
+    name: str
+    schema: Schema
+    producers: tuple[PipelineId, ...]
+    consumers: tuple[PipelineId, ...]
+    partitions: int = 1
+    ordered: bool = False
+    hint: Hint = field(default_factory=Hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Dag:
+    """What a worker runs. Pipelines are in an order in which each comes after those it needs.
+
+    `result` is the edge read by the caller; it is ordered and has no consuming pipeline.
+    """
+
+    pipelines: tuple[Pipeline, ...]
+    edges: tuple[Edge, ...]
+    result: EdgeId
+    schema: Schema

@@ -1,0 +1,1 @@
+"""One worker at work."""

@@ -1,0 +1,1 @@
+"""Which task runs next, and running it."""

@@ -1,0 +1,1 @@
+"""Where each batch is, and the edges that hold them."""

@@ -1,0 +1,1 @@
+"""Room on each tier."""

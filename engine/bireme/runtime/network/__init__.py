@@ -1,0 +1,1 @@
+"""Moving batches between peers."""

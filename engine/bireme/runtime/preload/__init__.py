@@ -1,0 +1,1 @@
+"""Bringing bytes up before they are asked for."""

@@ -1,0 +1,1 @@
+"""Ranged reads of sources, and the spill store."""

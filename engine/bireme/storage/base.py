@@ -1,0 +1,104 @@
+"""The seam to storage: tables that give splits, ranged reads, and the spill store.
+
+A scan is three things in three places: which splits and byte ranges survive pruning (`splits`, pure over cached
+metadata), fetching the ranges (`ByteSource`, by Pre-Load, on IO threads), and decoding (`Split.decode`, in a task).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from bireme.plan.expr import Expr
+from bireme.plan.source import TableSource
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ByteRange:
+    """`length` bytes at `offset` of the file or object called `path`."""
+
+    path: str
+    offset: int
+    length: int
+
+
+class Split(Protocol):
+    """A piece of a table that one task reads.
+
+    `rows` is exact where metadata says so, else an estimate; `decoded_bytes` an estimate of what `decode` makes.
+    `ranges` are the bytes it needs, in order of offset, coalesced; empty for data already in memory.
+    """
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def decoded_bytes(self) -> int: ...
+
+    @property
+    def ranges(self) -> tuple[ByteRange, ...]: ...
+
+    def decode(self, buffers: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatch]:
+        """Batches of the scanned columns in engine layout, from the bytes of `ranges`, one buffer each.
+
+        Blocks; runs on a compute thread. Batches have at most `BATCH_ROWS_MAX` rows. Raises SourceCorrupt, naming file,
+        row group and column, for bytes that are not what the metadata says.
+        """
+        ...
+
+
+class ScannableSource(TableSource, Protocol):
+    """A table that can be read."""
+
+    def splits(self, columns: Sequence[int], filters: Sequence[Expr]) -> Sequence[Split]:
+        """The splits that may hold rows for which all `filters` (over the scanned columns) are TRUE, in row order."""
+        ...
+
+    def split_count(self) -> int:
+        """How many splits there are without filters."""
+        ...
+
+
+class ByteSource(Protocol):
+    """Ranged reads. Blocking; called on IO threads."""
+
+    def read(self, byte_range: ByteRange) -> pa.Buffer:
+        """Exactly the bytes asked for; SourceMissing, SourceChanged or StorageError otherwise."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SpillTicket:
+    """Where a spilled batch lies; only the store that gave it can read it."""
+
+    segment: int
+    offset: int
+    length: int
+    checksum: int
+
+
+class SpillStore(Protocol):
+    """Keeps packed batches on disk. Blocking; called on IO threads. One batch a call, any thread.
+
+    `write` raises SpillFailed and leaves nothing; `read` raises SpillCorrupt where the checksum does not match.
+    """
+
+    def write(self, batch: pa.RecordBatch) -> SpillTicket: ...
+
+    def read(self, ticket: SpillTicket) -> pa.RecordBatch: ...
+
+    def drop(self, ticket: SpillTicket) -> None: ...
+
+    def close(self) -> None:
+        """Drops everything and removes the store's own folder."""
+        ...
+
+    @property
+    def bytes_used(self) -> int: ...
+
+
+# A row group of the usual writers has about 120,000 rows: one batch, and a task of about a millisecond a column.
+BATCH_ROWS_MAX = 131_072

@@ -1,0 +1,1 @@
+"""Moving framed messages between workers."""
