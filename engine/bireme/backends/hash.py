@@ -86,7 +86,8 @@ def hash_array(array: pa.Array) -> Words:
 
 def _hash_dictionary(array: pa.Array) -> Words:
     values = np.append(hash_array(array.dictionary), NULL_HASH)
-    return values[np.asarray(array.indices.cast(pa.int64()).fill_null(len(array.dictionary)))]
+    indices = np.asarray(array.indices.cast(pa.int64()).fill_null(len(array.dictionary)))
+    return values[indices]
 
 
 def _hash_values(array: pa.Array) -> Words:
