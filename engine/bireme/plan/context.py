@@ -1,0 +1,28 @@
+"""What rules may ask about the world outside the plan: tables, and the value of a predicate on a sample.
+
+Rules that need neither ignore it. Who builds a context is the session; the figures made from it are in `statistics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from bireme.data.schema import Schema
+from bireme.plan.expr import Expr
+from bireme.plan.source import TableSource
+
+
+@dataclass(frozen=True, slots=True)
+class PlanContext:
+    """The outside world of one planning run.
+
+    `source(table, version)` finds the table of a `Scan`. `evaluate(predicate, batch, schema)` gives a predicate's
+    value for every row of a batch with the columns of `schema` (NULL for unknown); it may raise DataError or
+    Unsupported, which a caller that only estimates takes for «not known».
+    """
+
+    source: Callable[[str, str], TableSource]
+    evaluate: Callable[[Expr, pa.RecordBatch, Schema], pa.BooleanArray]

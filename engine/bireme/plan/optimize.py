@@ -1,0 +1,24 @@
+"""From the plan that was asked for to an equal one that is better to run: an ordered tuple of rules.
+
+A rule takes a plan and a context and gives an equal plan; where it changes nothing it gives the same object. What holds
+between rules is in `verify`; what each rule does, in its module under `rules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from bireme.plan.context import PlanContext
+from bireme.plan.relation import Rel
+
+Rule = Callable[[Rel, PlanContext], Rel]
+
+RULES: Final[tuple[Rule, ...]] = ()
+
+
+def optimize(plan: Rel, context: PlanContext) -> Rel:
+    """The plan after all rules; raises Unsupported, with advice, for what no rule can prepare to run."""
+    for rule in RULES:
+        plan = rule(plan, context)
+    return plan
