@@ -1,0 +1,71 @@
+#include "capsule.hpp"
+
+#include <memory>
+
+#include "arrow/errors.hpp"
+
+namespace nb = nanobind;
+
+namespace bireme {
+
+namespace {
+
+void destroy_array_capsule(PyObject* capsule) {
+  auto* array = static_cast<ArrowArray*>(PyCapsule_GetPointer(capsule, "arrow_array"));
+  if (array->release != nullptr) array->release(array);
+  delete array;
+}
+
+void destroy_schema_capsule(PyObject* capsule) {
+  auto* schema = static_cast<ArrowSchema*>(PyCapsule_GetPointer(capsule, "arrow_schema"));
+  if (schema->release != nullptr) schema->release(schema);
+  delete schema;
+}
+
+template <typename T>
+T* pointer_in(nb::handle capsule, const char* name) {
+  void* pointer = PyCapsule_GetPointer(capsule.ptr(), name);
+  if (pointer == nullptr) throw nb::python_error();
+  return static_cast<T*>(pointer);
+}
+
+template <typename T>
+nb::object capsule_of(T& source, const char* name, void (*destroy)(PyObject*)) {
+  auto moved = std::make_unique<T>(source);
+  PyObject* capsule = PyCapsule_New(moved.get(), name, destroy);
+  if (capsule == nullptr) throw nb::python_error();
+  moved.release();
+  source.release = nullptr;
+  return nb::steal(capsule);
+}
+
+}  // namespace
+
+Batch import_arrow(nb::handle object) {
+  nb::object pair = object.attr("__arrow_c_array__")();
+  auto* schema = pointer_in<ArrowSchema>(pair[0], "arrow_schema");
+  auto* array = pointer_in<ArrowArray>(pair[1], "arrow_array");
+  return Batch::take_over(array, schema);
+}
+
+nb::tuple Exported::capsules() {
+  if (array_.release == nullptr) throw EngineBug("an exported batch was consumed twice");
+  nb::object schema = capsule_of(schema_, "arrow_schema", destroy_schema_capsule);
+  nb::object array = capsule_of(array_, "arrow_array", destroy_array_capsule);
+  return nb::make_tuple(schema, array);
+}
+
+void bind_capsule(nb::module_& module) {
+  nb::class_<Exported>(module, "Exported", "Arrow data on its way out; pyarrow takes it over once.")
+      .def(
+          "__arrow_c_array__", [](Exported& self, nb::handle) { return self.capsules(); },
+          nb::arg("requested_schema") = nb::none());
+  module.def("pool_statistics", [] {
+    const PoolStatistics statistics = pool_statistics();
+    return nb::make_tuple(statistics.bytes_in_use, statistics.bytes_pooled, statistics.bytes_pooled_max);
+  });
+  module.def("set_pool_limit", &set_pool_limit, nb::arg("bytes"));
+  module.def("trim_pool", &trim_pool);
+}
+
+}  // namespace bireme

@@ -1,0 +1,103 @@
+// Open addressing from 32-bit hashes to the numbers of entries that are kept elsewhere.
+//
+// Rule: a slot holds the whole hash, and its home is the upper bits of it. So the table grows without a look at the
+// keys, in one pass that reads and writes forward, and most entries that differ are told apart without a look at them.
+// What makes two entries equal is the caller's.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <new>
+
+#include "kernels/group_cells.hpp"
+
+namespace bireme {
+
+inline constexpr uint32_t kNoEntry = 0xFFFFFFFFu;
+
+// Rows that tables handle at a time: what is known of them stays in the first-level cache.
+inline constexpr int64_t kVectorRows = 1024;
+
+// Multiplies into 128 bits and folds: one instruction that mixes well where one factor is odd and random.
+inline uint64_t fold_multiply(uint64_t left, uint64_t right) {
+  const auto product = static_cast<unsigned __int128>(left) * right;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+class Slots {
+ public:
+  int64_t nbytes() const { return slots_.nbytes(); }
+
+  // Makes room for `entries` in all. Throws std::bad_alloc and then changes nothing.
+  void reserve(int64_t entries) {
+    if (entries * 8 <= slots_.size() * 5) return;
+    if (entries > kEntriesMax) throw std::bad_alloc();
+    int64_t capacity = slots_.empty() ? 64 : 2 * slots_.size();
+    while (entries * 8 > capacity * 5) capacity *= 2;
+    grow(capacity);
+  }
+
+  void prefetch(uint32_t hash) const { __builtin_prefetch(slots_.data() + (hash >> shift_)); }
+
+  // The entry whose slot a look at `hash` meets first, to be prefetched; kNoEntry if there is none.
+  uint32_t peek(uint32_t hash) const {
+    const uint64_t slot = slots_[hash >> shift_];
+    return static_cast<uint32_t>(slot) == hash ? static_cast<uint32_t>(slot >> 32) : kNoEntry;
+  }
+
+  // The entry with this hash for which equal(entry) holds, or kNoEntry.
+  template <typename Equal>
+  uint32_t find(uint32_t hash, Equal equal) const {
+    if (slots_.empty()) return kNoEntry;
+    for (uint64_t at = hash >> shift_;; at = (at + 1) & mask_) {
+      const uint64_t slot = slots_[static_cast<int64_t>(at)];
+      if (slot == kEmpty) return kNoEntry;
+      const auto entry = static_cast<uint32_t>(slot >> 32);
+      if (static_cast<uint32_t>(slot) == hash && equal(entry)) return entry;
+    }
+  }
+
+  // As `find`, but where there is none puts in what make() gives. There must be room.
+  template <typename Equal, typename Make>
+  uint32_t find_or_make(uint32_t hash, Equal equal, Make make) {
+    for (uint64_t at = hash >> shift_;; at = (at + 1) & mask_) {
+      uint64_t& slot = slots_[static_cast<int64_t>(at)];
+      if (slot == kEmpty) {
+        const uint32_t entry = make();
+        slot = static_cast<uint64_t>(entry) << 32 | hash;
+        return entry;
+      }
+      const auto entry = static_cast<uint32_t>(slot >> 32);
+      if (static_cast<uint32_t>(slot) == hash && equal(entry)) return entry;
+    }
+  }
+
+  void clear() noexcept { slots_.clear(); }
+
+ private:
+  static constexpr uint64_t kEmpty = ~uint64_t{0};
+  static constexpr int64_t kEntriesMax = int64_t{5} << 28;  // 2^31 slots
+
+  void grow(int64_t capacity) {
+    Cells<uint64_t> larger;
+    larger.resize(capacity, kEmpty);
+    const auto shift = static_cast<uint32_t>(32 - std::countr_zero(static_cast<uint64_t>(capacity)));
+    const uint64_t mask = static_cast<uint64_t>(capacity) - 1;
+    for (int64_t index = 0; index < slots_.size(); ++index) {
+      const uint64_t slot = slots_[index];
+      if (slot == kEmpty) continue;
+      uint64_t at = static_cast<uint32_t>(slot) >> shift;
+      while (larger[static_cast<int64_t>(at)] != kEmpty) at = (at + 1) & mask;
+      larger[static_cast<int64_t>(at)] = slot;
+    }
+    std::swap(slots_, larger);
+    shift_ = shift;
+    mask_ = mask;
+  }
+
+  Cells<uint64_t> slots_;  // the entry above, the hash below
+  uint32_t shift_ = 31;
+  uint64_t mask_ = 0;
+};
+
+}  // namespace bireme
