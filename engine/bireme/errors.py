@@ -5,11 +5,13 @@
     │  ├─ SyntaxFault        the text cannot be parsed
     │  ├─ NameFault          an unknown or ambiguous table, column or function
     │  ├─ TypeFault          operands of types that do not go together
+    │  ├─ ClauseFault        an expression that its clause cannot hold: an aggregate in WHERE, an ungrouped column
     │  ├─ Unsupported        understood, but not offered here; says what to write instead
     │  └─ ArgumentFault      a call of the Python API with a value that cannot be right
     ├─ DataError             the data cannot answer the query as it was asked
     │  ├─ Overflow           a value left the range of its type
     │  ├─ ConversionFault    a value cannot be cast to the type asked for
+    │  ├─ DomainFault        a function was given a value it is not defined for, such as a zero divisor
     │  └─ CardinalityFault   a scalar subquery gave more than one row
     ├─ StorageError          bytes could not be read or written
     │  ├─ SourceMissing      no such file, or a glob that matches nothing
@@ -103,6 +105,10 @@ class TypeFault(QueryError):
     """Operands or arguments whose types do not go together."""
 
 
+class ClauseFault(QueryError):
+    """An expression where its clause cannot hold it, or clauses that do not fit each other."""
+
+
 class Unsupported(QueryError):
     """Something that is understood but not offered; the message says what to write instead."""
 
@@ -121,6 +127,10 @@ class Overflow(DataError):
 
 class ConversionFault(DataError):
     """A value cannot be converted to the type that the query asks for."""
+
+
+class DomainFault(DataError):
+    """A function was given a value that it is not defined for, such as a zero divisor."""
 
 
 class CardinalityFault(DataError):

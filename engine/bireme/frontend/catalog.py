@@ -1,0 +1,44 @@
+"""What tables there are, as the front ends see them: a name gives a canonical name, a version and a schema.
+
+What a table is made of (files, Arrow data, statistics) belongs to whoever implements `Catalog`; the session does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+from bireme.data.schema import Schema
+
+
+class Table(NamedTuple):
+    """A table as it was when it was looked up; `version` tells apart tables that had one name at different times."""
+
+    name: str
+    version: str
+    schema: Schema
+
+
+class Catalog(Protocol):
+    """Tables by name, compared without regard to case."""
+
+    def find(self, name: str) -> Table | None:
+        """The table called `name`, or None."""
+        ...
+
+    def names(self) -> Iterable[str]:
+        """The names of all tables, for hints in messages."""
+        ...
+
+
+class TableCatalog:
+    """A catalog of given schemas, without data."""
+
+    def __init__(self, tables: Mapping[str, tuple[str, Schema]]) -> None:
+        self._tables = {name.lower(): Table(name, version, schema) for name, (version, schema) in tables.items()}
+
+    def find(self, name: str) -> Table | None:
+        return self._tables.get(name.lower())
+
+    def names(self) -> Iterable[str]:
+        return [table.name for table in self._tables.values()]
