@@ -86,7 +86,7 @@ def hash_array(array: pa.Array) -> Words:
 
 def _hash_dictionary(array: pa.Array) -> Words:
     values = np.append(hash_array(array.dictionary), NULL_HASH)
-    indices = np.asarray(array.indices.cast(pa.int64()).fill_null(len(array.dictionary)))
+    indices: npt.NDArray[np.int64] = np.asarray(array.indices.cast(pa.int64()).fill_null(len(array.dictionary)))
     return values[indices]
 
 
