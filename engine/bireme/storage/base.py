@@ -18,11 +18,20 @@ from bireme.plan.source import TableSource
 
 @dataclass(frozen=True, slots=True, order=True)
 class ByteRange:
-    """`length` bytes at `offset` of the file or object called `path`."""
+    """`length` bytes at `offset` of the file or object called `path`.
+
+    `version` is what identified its content when the range was planned ("" for any): a reader that finds another one
+    there raises SourceChanged.
+    """
 
     path: str
     offset: int
     length: int
+    version: str = ""
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.length
 
 
 class Split(Protocol):

@@ -1,0 +1,168 @@
+"""A table in Parquet files.
+
+Rule: a table is immutable. It is the files as they were when their footers were read, and every byte range it gives
+names that version; `refresh` gives the table as it is now. Footers are read once and kept.
+
+Which files a path names is in `source_path`, what a footer says in `parquet_file`, what its statistics prove in
+`parquet_bounds`, skipping row groups in `parquet_prune`, decoding in `parquet_split`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+
+from bireme.data.schema import Schema
+from bireme.data.types import Field
+from bireme.errors import SourceMismatch
+from bireme.plan.expr import Expr
+from bireme.plan.source import TableStatistics
+from bireme.storage.local import file_version, translate
+from bireme.storage.parquet_bounds import Bounds, bounds
+from bireme.storage.parquet_file import ParquetFile, read_file
+from bireme.storage.parquet_prune import may_be_true
+from bireme.storage.parquet_sample import ParquetSample
+from bireme.storage.parquet_split import ParquetSplit
+from bireme.storage.parquet_statistics import table_statistics
+from bireme.storage.source_path import PathLike, expand
+
+_FOOTER_THREADS_MAX: Final = 16
+
+
+def open_parquet(paths: PathLike | Iterable[PathLike]) -> ParquetSource:
+    """The table in the Parquet files that `paths` name: a file, a list, a glob (`**` too), or a folder.
+
+    Raises SourceMissing, SourceCorrupt, SourceMismatch where the files' schemas differ, and Unsupported, each naming
+    the file.
+    """
+    kept = paths if isinstance(paths, (str, os.PathLike)) else tuple(paths)
+    return _open(kept, {})
+
+
+def _open(paths: PathLike | tuple[PathLike, ...], known: Mapping[str, ParquetFile]) -> ParquetSource:
+    files = _read_files(expand(paths, suffix=".parquet"), known)
+    return ParquetSource(paths, files, _common_schema(files))
+
+
+class ParquetSource:
+    """See `open_parquet`. Any thread."""
+
+    def __init__(self, paths: PathLike | tuple[PathLike, ...], files: tuple[ParquetFile, ...], schema: Schema) -> None:
+        self._paths = paths
+        self._schema = schema
+        self._lock = threading.Lock()
+        self._statistics: TableStatistics | None = None
+        self._sample = ParquetSample(files, schema)
+        self.files = files
+        self._version = _version(files)
+
+    @property
+    def schema(self) -> Schema:
+        return self._schema
+
+    @property
+    def version(self) -> str:
+        return self._version
+
+    def refresh(self) -> ParquetSource:
+        """The table as its files are now: this object where nothing changed. Unchanged files are not read again."""
+        paths = expand(self._paths, suffix=".parquet")
+        if paths == tuple(file.path for file in self.files) and all(map(_is_current, self.files)):
+            return self
+        return _open(self._paths, {file.path: file for file in self.files})
+
+    def statistics(self) -> TableStatistics:
+        """Statistics from footers alone; cached."""
+        with self._lock:
+            if self._statistics is None:
+                self._statistics = table_statistics(self.files)
+            return self._statistics
+
+    def sample(self, columns: Sequence[int]) -> pa.RecordBatch:
+        """Up to some two thousand rows of the given columns, the same rows at each call; cached."""
+        return self._sample.rows(columns)
+
+    def split_count(self) -> int:
+        return sum(file.metadata.num_row_groups for file in self.files)
+
+    def splits(self, columns: Sequence[int], filters: Sequence[Expr]) -> Sequence[ParquetSplit]:
+        """One split per row group that may hold rows for which all `filters` are TRUE, in row order."""
+        kept = tuple(columns)
+        schema = self._schema.select(kept)
+        return [
+            ParquetSplit(file, group, kept, schema)
+            for file in self.files
+            for group in range(file.metadata.num_row_groups)
+            if file.row_group_rows(group) and (not filters or may_be_true(filters, _bounds_of(file, group, kept)))
+        ]
+
+
+def _bounds_of(file: ParquetFile, row_group: int, columns: tuple[int, ...]) -> list[Callable[[], Bounds]]:
+    return [partial(bounds, file, row_group, column) for column in columns]
+
+
+def _read_files(paths: tuple[str, ...], known: Mapping[str, ParquetFile]) -> tuple[ParquetFile, ...]:
+    def read(path: str) -> ParquetFile:
+        file = known.get(path)
+        return file if file is not None and _is_current(file) else read_file(path)
+
+    if len(paths) == 1:
+        return (read(paths[0]),)
+    with ThreadPoolExecutor(min(_FOOTER_THREADS_MAX, len(paths)), "bireme-footers") as threads:
+        return tuple(threads.map(read, paths))
+
+
+def _is_current(file: ParquetFile) -> bool:
+    try:
+        return file_version(os.stat(file.path)) == file.version
+    except OSError as error:
+        raise translate(error, file.path) from error
+
+
+def _version(files: Sequence[ParquetFile]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for file in files:
+        digest.update(f"{file.path}\0{file.version}\0".encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def _common_schema(files: Sequence[ParquetFile]) -> Schema:
+    """The schema of all files: equal names and types in equal order; a column is nullable where it is in any file."""
+    first = files[0]
+    nullable = [field.nullable for field in first.schema]
+    for file in files[1:]:
+        if file.schema is first.schema:
+            continue
+        _check_equal(first, file)
+        nullable = [known or field.nullable for known, field in zip(nullable, file.schema, strict=True)]
+    fields = zip(first.schema.fields, nullable, strict=True)
+    return Schema(tuple([Field(field.name, field.type, may_be_null) for field, may_be_null in fields]))
+
+
+def _check_equal(first: ParquetFile, file: ParquetFile) -> None:
+    here, there = first.schema, file.schema
+    for index, (mine, other) in enumerate(zip(here, there, strict=False)):
+        if mine.name != other.name:
+            story = f"column {index + 1} is called {other.name!r} there and {mine.name!r} here"
+            raise _mismatch(first, file, story)
+        if mine.type is not other.type:
+            story = f"column {mine.name!r} is {other.type} there and {mine.type} here"
+            raise _mismatch(first, file, story)
+    if len(here) != len(there):
+        longer, place = (there, "there") if len(there) > len(here) else (here, "here")
+        story = f"column {longer[min(len(here), len(there))].name!r} is only {place}"
+        raise _mismatch(first, file, story)
+
+
+def _mismatch(first: ParquetFile, file: ParquetFile, story: str) -> SourceMismatch:
+    return SourceMismatch(
+        f"{file.path!r} does not have the schema of {first.path!r}: {story}; register them as two tables, or write the "
+        "files with one schema"
+    )

@@ -1,0 +1,211 @@
+"""What the statistics of a row group prove about a column: bounds, and how many values are NULL.
+
+Rule: a bound is given only where the Parquet format and the known faults of its writers leave no doubt; None means "not
+known". Bounds are in the form of `plan.expr.Literal.value`. What follows from bounds is in `parquet_prune`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from bireme.data.types import DataType, Kind
+from bireme.plan.expr import Value
+from bireme.storage.parquet_file import FOREIGN_ERRORS, ParquetFile
+
+_EPOCH: Final = datetime.datetime(1970, 1, 1)
+_EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
+_NANOSECONDS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_UNIT_NAMES: Final = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+
+Raw = int | float | bytes | bool
+Decoder = Callable[[Any], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Every value that is not NULL lies within [`low`, `high`]; None is no bound.
+
+    `nulls` is None where it is not known. A NaN may lie above any bound, so floats have no `high`.
+    """
+
+    rows: int
+    low: Value = None
+    high: Value = None
+    nulls: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RawBounds:
+    """Statistics as they are stored, for one row group; comparable within one file and column, None where unusable."""
+
+    low: Raw | None
+    high: Raw | None
+    nulls: int | None
+
+
+_NOTHING: Final = RawBounds(None, None, None)
+
+
+def raw_bounds(file: ParquetFile, row_group: int, column: int) -> RawBounds:
+    """The stored statistics of a column that has one leaf."""
+    try:
+        statistics = file.metadata.row_group(row_group).column(file.leaves[column][0]).statistics
+        if statistics is None:
+            return _NOTHING
+        nulls = statistics.null_count if statistics.has_null_count else None
+        if not statistics.has_min_max:
+            return RawBounds(None, None, nulls)
+        return RawBounds(statistics.min_raw, statistics.max_raw, nulls)
+    except FOREIGN_ERRORS:
+        return _NOTHING
+
+
+def bounds(file: ParquetFile, row_group: int, column: int) -> Bounds:
+    """What is proved about a column in a row group."""
+    rows = file.row_group_rows(row_group)
+    decoder = low_decoder(file, column)
+    if decoder is None:
+        return Bounds(rows)
+    raw = raw_bounds(file, row_group, column)
+    low = None if raw.low is None else decoder(raw.low)
+    high_decode = high_decoder(file, column)
+    high = None if raw.high is None or high_decode is None else high_decode(raw.high)
+    return Bounds(rows, low, high, raw.nulls)
+
+
+def low_decoder(file: ParquetFile, column: int) -> Decoder | None:
+    """Turns a stored minimum into a value; None for columns whose stored order is not ours."""
+    if len(file.leaves[column]) != 1 or file.schema[column].type.is_nested:
+        return None
+    leaf = file.metadata.schema.column(file.leaves[column][0])
+    return _decoder(file.schema[column].type, leaf, _string_low)
+
+
+def high_decoder(file: ParquetFile, column: int) -> Decoder | None:
+    """Turns a stored maximum into a value; None too for floats, where a NaN may lie above it."""
+    if len(file.leaves[column]) != 1 or file.schema[column].type.is_nested or file.schema[column].type.is_float:
+        return None
+    leaf = file.metadata.schema.column(file.leaves[column][0])
+    return _decoder(file.schema[column].type, leaf, _string_high)
+
+
+def order_key(file: ParquetFile, column: int) -> tuple[str, Callable[[Any], Any]] | None:
+    """How stored values compare: by the keys that a function gives, and with those of files that give the same name."""
+    if low_decoder(file, column) is None:
+        return None
+    leaf = file.metadata.schema.column(file.leaves[column][0])
+    kind, physical = file.schema[column].type, leaf.physical_type
+    name = f"{physical} {_stored_unit(leaf)}"
+    if kind.is_integer and not kind.is_signed:
+        mask = (1 << (32 if physical == "INT32" else 64)) - 1
+        return name, lambda raw: raw & mask
+    if physical == "FIXED_LEN_BYTE_ARRAY":
+        return name, lambda raw: int.from_bytes(raw, "big", signed=True)
+    return name, lambda raw: raw
+
+
+def _decoder(kind: DataType, leaf: Any, string: Decoder) -> Decoder | None:
+    physical = leaf.physical_type
+    match kind.kind:
+        case Kind.BOOL if physical == "BOOLEAN":
+            return bool
+        case Kind.INT8 | Kind.INT16 | Kind.INT32 | Kind.INT64 if physical in ("INT32", "INT64"):
+            return int
+        case Kind.UINT8 | Kind.UINT16 | Kind.UINT32 | Kind.UINT64 if physical in ("INT32", "INT64"):
+            mask = (1 << (32 if physical == "INT32" else 64)) - 1
+            return lambda raw: int(raw) & mask
+        case Kind.FLOAT32 | Kind.FLOAT64 if physical in ("FLOAT", "DOUBLE"):
+            return _float
+        case Kind.STRING if physical == "BYTE_ARRAY":
+            return string
+        case Kind.DATE if physical == "INT32":
+            return _date
+        case Kind.DECIMAL:
+            return _decimal_decoder(kind.scale, physical)
+        case Kind.TIME | Kind.TIMESTAMP | Kind.DURATION if physical in ("INT32", "INT64"):
+            return _time_decoder(kind, leaf)
+        case _:
+            return None
+
+
+def _float(raw: float) -> Value:
+    return None if raw != raw else float(raw)
+
+
+def _string_low(raw: bytes) -> Value:
+    """A minimum cut off in the middle of a character is still below every value without its last bytes."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        return raw[: error.start].decode()
+
+
+def _string_high(raw: bytes) -> Value:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _date(raw: int) -> Value:
+    try:
+        return datetime.date.fromordinal(raw + _EPOCH_DAY)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _decimal_decoder(scale: int, physical: str) -> Decoder | None:
+    if physical in ("INT32", "INT64"):
+        return lambda raw: unscaled_decimal(int(raw), scale)
+    if physical == "FIXED_LEN_BYTE_ARRAY":
+        return lambda raw: unscaled_decimal(int.from_bytes(raw, "big", signed=True), scale)
+    return None
+
+
+def unscaled_decimal(unscaled: int, scale: int) -> Decimal:
+    """The decimal `unscaled` / 10 ** `scale`, built from digits: arithmetic would round to the context's precision."""
+    digits = tuple(map(int, str(abs(unscaled))))
+    return Decimal((int(unscaled < 0), digits, -scale))
+
+
+def _time_decoder(kind: DataType, leaf: Any) -> Decoder | None:
+    """Stored counts have the file's unit, which may be finer than that of the Arrow type (seconds)."""
+    stored = _stored_unit(leaf) or kind.unit
+    numerator, denominator = _NANOSECONDS[stored], _NANOSECONDS[kind.unit]
+    if kind.kind is Kind.DURATION:
+        return lambda raw: int(raw) * numerator // denominator
+    if kind.kind is Kind.TIME:
+        return lambda raw: _time(int(raw) * numerator)
+    if kind.unit == "ns":
+        return lambda raw: int(raw) * numerator
+    zone = datetime.UTC if kind.zone else None
+    return lambda raw: _timestamp(int(raw) * numerator, zone)
+
+
+def _stored_unit(leaf: Any) -> str | None:
+    try:
+        described = json.loads(leaf.logical_type.to_json())
+    except (ValueError, AttributeError):
+        return None
+    return _UNIT_NAMES.get(described.get("timeUnit", ""))
+
+
+def _time(nanoseconds: int) -> Value:
+    if nanoseconds % 1000 or not 0 <= nanoseconds < 86_400 * 10**9:
+        return None
+    return (_EPOCH + datetime.timedelta(microseconds=nanoseconds // 1000)).time()
+
+
+def _timestamp(nanoseconds: int, zone: datetime.timezone | None) -> Value:
+    if nanoseconds % 1000:
+        return None
+    try:
+        moment = _EPOCH + datetime.timedelta(microseconds=nanoseconds // 1000)
+    except OverflowError:
+        return None
+    return moment.replace(tzinfo=zone)

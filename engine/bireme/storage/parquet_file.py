@@ -1,0 +1,177 @@
+"""One Parquet file as its footer describes it: schema, row groups, and where the column chunks lie.
+
+Rule: none of pyarrow's own errors leaves here, and no offset in a footer is believed before it was checked against
+the file's size. What the statistics in a footer mean is in `parquet_bounds`; decoding, in `parquet_split`.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bireme.data.schema import Schema
+from bireme.data.types import Field
+from bireme.errors import SourceCorrupt, Unsupported
+from bireme.storage.base import ByteRange
+from bireme.storage.local import file_version, translate
+
+_MAGIC: Final = b"PAR1"
+_MAGIC_ENCRYPTED: Final = b"PARE"
+_TAIL_BYTES: Final = 64 * 1024
+_END_BYTES: Final = 8  # length of the footer, magic
+
+# What pyarrow raises for bytes that are not what they should be, across its releases and code paths.
+FOREIGN_ERRORS: Final = (
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    OverflowError,
+    MemoryError,
+    UnicodeDecodeError,
+    KeyError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFile:
+    """A file and its parsed footer. `leaves` are, per column of `schema`, its leaf columns in the file.
+
+    `version` names the content that the footer belongs to; `footer_offset` is where column chunks must have ended.
+    """
+
+    path: str
+    version: str
+    footer: bytes
+    metadata: Any
+    arrow_schema: pa.Schema
+    schema: Schema
+    leaves: tuple[tuple[int, ...], ...]
+    footer_offset: int
+
+    @property
+    def rows(self) -> int:
+        return self.metadata.num_rows  # type: ignore[no-any-return]
+
+    def row_group_rows(self, row_group: int) -> int:
+        return self.metadata.row_group(row_group).num_rows  # type: ignore[no-any-return]
+
+    def chunk_range(self, row_group: int, leaf: int) -> ByteRange:
+        """Where the pages of a column chunk lie, its dictionary page included; SourceCorrupt where that cannot be."""
+        try:
+            chunk = self.metadata.row_group(row_group).column(leaf)
+            offset, length = chunk.data_page_offset, chunk.total_compressed_size
+            dictionary_offset = chunk.dictionary_page_offset
+        except FOREIGN_ERRORS as error:
+            raise self.corrupt(str(error), row_group, leaf) from error
+        # Some old writers store 0 for "there is none"; 4 is the first offset that a page can have.
+        if dictionary_offset is not None and 4 <= dictionary_offset < offset:
+            offset = dictionary_offset
+        if offset < 4 or length < 0 or offset + length > self.footer_offset:
+            story = f"{length} bytes at {offset} are not within the file's {self.footer_offset} bytes of pages"
+            raise self.corrupt(story, row_group, leaf)
+        return ByteRange(self.path, offset, length, self.version)
+
+    def corrupt(self, story: str, row_group: int | None = None, leaf: int | None = None) -> SourceCorrupt:
+        """The error that names this file and the place in it."""
+        place = "" if row_group is None else f", row group {row_group}"
+        if leaf is not None:
+            place += f", column {self.metadata.schema.column(leaf).path!r}"
+        first_line = story.strip().partition("\n")[0]
+        return SourceCorrupt(f"{self.path!r}{place} is damaged: {first_line}; write the file anew")
+
+
+def read_file(path: str) -> ParquetFile:
+    """Reads a file's footer. Raises SourceMissing, SourceCorrupt (not Parquet, truncated), Unsupported (encrypted)."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        try:
+            status = os.fstat(descriptor)
+            footer = _read_footer(descriptor, status.st_size, path)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise translate(error, path) from error
+    return _parse(path, file_version(status), footer, status.st_size)
+
+
+def _read_footer(descriptor: int, size: int, path: str) -> bytes:
+    if size == 0:
+        raise SourceCorrupt(f"{path!r} is empty: 0 bytes are not a Parquet file")
+    tail = os.pread(descriptor, min(size, _TAIL_BYTES), max(0, size - _TAIL_BYTES))
+    if tail[-4:] == _MAGIC_ENCRYPTED:
+        raise Unsupported(f"{path!r} is an encrypted Parquet file, which is not supported; decrypt it first")
+    if tail[-4:] != _MAGIC or size < _END_BYTES + 4:
+        raise SourceCorrupt(
+            f"{path!r} is not a Parquet file, or it was cut off: it does not end in {_MAGIC.decode()!r}"
+        )
+    (length,) = struct.unpack("<I", tail[-8:-4])
+    if length + _END_BYTES + 4 > size:
+        raise SourceCorrupt(f"{path!r} is damaged: a footer of {length} bytes in a file of {size} bytes")
+    if length + _END_BYTES > len(tail):
+        tail = os.pread(descriptor, length + _END_BYTES, size - length - _END_BYTES)
+    return tail[-length - _END_BYTES : -_END_BYTES]
+
+
+def parse_metadata(footer: bytes) -> Any:
+    """The metadata in the bytes of a footer; raises what pyarrow raises."""
+    end = struct.pack("<I", len(footer)) + _MAGIC
+    return pq.read_metadata(pa.BufferReader(b"".join((_MAGIC, footer, end))))
+
+
+def _parse(path: str, version: str, footer: bytes, size: int) -> ParquetFile:
+    try:
+        metadata = parse_metadata(footer)
+        arrow_schema = metadata.schema.to_arrow_schema()
+        groups = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
+        leaf_count = metadata.num_columns
+    except pa.ArrowNotImplementedError as error:
+        raise Unsupported(f"{path!r} uses something of Parquet that is not supported: {error}") from error
+    except FOREIGN_ERRORS as error:
+        story = str(error).strip().partition("\n")[0]
+        raise SourceCorrupt(f"{path!r} is damaged: its footer cannot be read: {story}; write the file anew") from error
+    if min(groups, default=0) < 0 or sum(groups) != metadata.num_rows:
+        raise SourceCorrupt(f"{path!r} is damaged: {metadata.num_rows} rows, but row groups of {sum(groups)} in all")
+    leaves = _leaves(arrow_schema)
+    if sum(map(len, leaves)) != leaf_count:
+        raise SourceCorrupt(f"{path!r} is damaged: its Arrow schema has other columns than its Parquet schema")
+    schema = _schema(path, arrow_schema)
+    return ParquetFile(path, version, footer, metadata, arrow_schema, schema, leaves, size - _END_BYTES - len(footer))
+
+
+def _schema(path: str, arrow_schema: pa.Schema) -> Schema:
+    fields: list[Field] = []
+    for field in arrow_schema:
+        try:
+            fields.extend(Schema.from_arrow(pa.schema([field])))
+        except Unsupported as error:
+            raise Unsupported(f"{path!r}, column {field.name!r}: {error.message}") from None
+    return Schema(tuple(fields))
+
+
+def _leaves(schema: pa.Schema) -> tuple[tuple[int, ...], ...]:
+    leaves: list[tuple[int, ...]] = []
+    start = 0
+    for field in schema:
+        count = _leaf_count(field.type)
+        leaves.append(tuple(range(start, start + count)))
+        start += count
+    return tuple(leaves)
+
+
+def _leaf_count(kind: pa.DataType) -> int:
+    if isinstance(kind, pa.BaseExtensionType):
+        return _leaf_count(kind.storage_type)
+    if pa.types.is_dictionary(kind):
+        return _leaf_count(kind.value_type)
+    if pa.types.is_map(kind):
+        return _leaf_count(kind.key_type) + _leaf_count(kind.item_type)
+    if pa.types.is_struct(kind):
+        return sum(_leaf_count(child.type) for child in kind)
+    if pa.types.is_nested(kind):
+        return _leaf_count(kind.value_type)
+    return 1

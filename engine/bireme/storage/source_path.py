@@ -1,0 +1,92 @@
+"""Which files a path, a glob or a folder names.
+
+Rule: the files come out sorted, each once, and never as an empty list. What is in the files is no concern here.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from bireme.errors import ArgumentFault, SourceMissing, Unsupported
+
+PathLike = str | os.PathLike[str]
+
+
+def expand(paths: PathLike | Iterable[PathLike], *, suffix: str) -> tuple[str, ...]:
+    """The absolute paths of all files that `paths` name.
+
+    A folder gives the files below it whose name ends in `suffix`; a glob (`*`, `?`, `[…]`, `**`) the files it
+    matches and those in folders it matches. A list keeps its order, each entry's files sorted. Raises SourceMissing where an entry
+    names nothing, Unsupported for folders called `key=value`.
+    """
+    entries = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if not entries:
+        raise ArgumentFault("a table needs at least one file; the list of paths is empty")
+    found: dict[str, None] = {}
+    for entry in entries:
+        if not isinstance(entry, (str, os.PathLike)):
+            raise ArgumentFault(f"a path must be a text or a pathlib.Path, not {type(entry).__name__}")
+        found.update(dict.fromkeys(_expand_one(os.fspath(entry), suffix)))
+    return tuple(found)
+
+
+def _expand_one(entry: str, suffix: str) -> list[str]:
+    if not isinstance(entry, str) or "\0" in entry or not entry:
+        raise ArgumentFault(f"{entry!r} is not a path")
+    path = Path(entry).expanduser()
+    if path.is_dir():
+        return _files_below(path, suffix)
+    if path.exists() or not glob.has_magic(entry):
+        if not path.exists():
+            raise SourceMissing(f"there is no file or folder {entry!r} (looked in {str(Path.cwd())!r})")
+        return [os.path.abspath(path)]
+    files: list[str] = []
+    for match in sorted(glob.glob(str(path), recursive=True)):
+        if os.path.isdir(match):
+            if not _is_recursive(entry):
+                files.extend(_files_below(Path(match), suffix))
+        elif not _is_recursive(entry) or match.endswith(suffix) or not entry.endswith("**"):
+            files.append(os.path.abspath(match))
+    if not files:
+        raise SourceMissing(f"no file matches {entry!r} (looked in {str(Path.cwd())!r})")
+    for file in files:
+        _refuse_hive(Path(file).parent, root=Path(os.path.abspath(_fixed_part(str(path)))))
+    return sorted(files)
+
+
+def _is_recursive(pattern: str) -> bool:
+    return "**" in pattern
+
+
+def _fixed_part(pattern: str) -> str:
+    """The leading folders of a glob that hold no wildcard."""
+    parts = Path(pattern).parts
+    fixed = parts[: next(index for index, part in enumerate(parts) if glob.has_magic(part))]
+    return os.path.join(*fixed) if fixed else "."
+
+
+def _files_below(folder: Path, suffix: str) -> list[str]:
+    files: list[str] = []
+    for parent, folders, names in os.walk(folder, followlinks=True):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "_")))
+        wanted = [name for name in names if name.endswith(suffix) and not name.startswith((".", "_"))]
+        if wanted:
+            _refuse_hive(Path(parent), root=folder)
+        files.extend(os.path.abspath(os.path.join(parent, name)) for name in wanted)
+    if not files:
+        raise SourceMissing(f"the folder {str(folder)!r} holds no file named *{suffix}")
+    return sorted(files)
+
+
+def _refuse_hive(folder: Path, *, root: Path) -> None:
+    """Partition columns in folder names are data: reading such files without them would lose columns silently."""
+    for part in folder.parts[len(root.parts) :]:
+        key, equals, _ = part.partition("=")
+        if equals and key:
+            raise Unsupported(
+                f"the folder {part!r} in {str(folder)!r} looks like a Hive partition column, which is not supported "
+                f"yet; name the files of one partition, for example {str(folder / '*.parquet')!r}"
+            )
