@@ -18,9 +18,10 @@ from typing import Protocol
 import pyarrow as pa
 
 from bireme.data.schema import Schema
-from bireme.data.types import FLOAT64, INT64, DataType
 from bireme.plan.expr import Expr, WindowCall
-from bireme.plan.physical import AggregateStep, GroupSpec
+from bireme.plan.physical import GroupSpec
+from bireme.plan.states import avg_sum_type as avg_sum_type
+from bireme.plan.states import state_types as state_types
 
 
 class Program(Protocol):
@@ -127,36 +128,6 @@ class Kernels(Protocol):
     def window(self, batch: pa.RecordBatch, schema: Schema, calls: Sequence[WindowCall]) -> list[pa.Array]:
         """One array per call, aligned with the rows of `batch`, which holds whole windows."""
         ...
-
-
-def state_types(step: AggregateStep) -> tuple[DataType, ...]:
-    """The columns of a partial aggregate's state, equal in every backend so that states can travel.
-
-    count: the count. sum, min, max, any_value, bool_and, bool_or: the value (NULL over no value). avg: the sum in the type
-    that `sum` of the argument has, and the count. var and stddev: count, mean, and sum of squared deviations
-    (merged by Chan et al. 1983). first and last: the value, and the position it came from (NULL over no row).
-    """
-    match step.function:
-        case "count" | "count_star":
-            return (INT64,)
-        case "avg":
-            return (avg_sum_type(step), INT64)
-        case "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop":
-            return (INT64, FLOAT64, FLOAT64)
-        case "first" | "last":
-            return (step.type, INT64)
-        case _:
-            return (step.type,)
-
-
-def avg_sum_type(step: AggregateStep) -> DataType:
-    """The type in which `avg` sums: 38 digits for exact numbers, double for floats."""
-    from bireme.data.types import Kind, decimal
-
-    assert step.arg_type is not None
-    if step.arg_type.is_float:
-        return FLOAT64
-    return decimal(38, step.arg_type.scale if step.arg_type.kind is Kind.DECIMAL else 0)
 
 
 def partition_of(row_hash: int, partitions: int) -> int:

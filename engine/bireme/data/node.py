@@ -60,7 +60,7 @@ class Interned(type):
             found = entry()
             if found is not None:
                 return found
-        made: Any = object.__new__(cls)
+        made: Any = object.__new__(cls)  # type: ignore[arg-type]
         for setter, value in zip(cls._setters, args, strict=True):
             setter(made, value)
         with _LOCK:

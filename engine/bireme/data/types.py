@@ -81,7 +81,7 @@ class DataType(Node):
             case Kind.STRUCT | Kind.MAP:
                 return f"{self.kind.value}({', '.join(f'{child.name} {child.type}' for child in self.children)})"
             case _:
-                return self.kind.value
+                return str(self.kind.value)
 
     @property
     def is_integer(self) -> bool:
@@ -166,7 +166,9 @@ HUGEINT: Final = DataType(Kind.DECIMAL, precision=DECIMAL128_DIGITS, scale=0)
 def decimal(precision: int, scale: int) -> DataType:
     """A decimal of `precision` digits in all (1 to 38), `scale` of them behind the point."""
     if not (1 <= precision <= DECIMAL128_DIGITS and 0 <= scale <= precision):
-        raise Unsupported(f"decimal({precision},{scale}): a decimal has 1 to 38 digits, 0 to that many behind the point")
+        raise Unsupported(
+            f"decimal({precision},{scale}): a decimal has 1 to 38 digits, 0 to that many behind the point"
+        )
     return DataType(Kind.DECIMAL, precision, scale)
 
 

@@ -28,7 +28,7 @@ class Emission:
 @dataclass(slots=True)
 class Output:
     """What a task made: batches in order, and the bytes that the stage's own state (tables, group states) now holds
-    in all. `notes` are things the task did on its own (a filter skipped, a kernel that fell back), for the event record.
+    in all. `notes` are things the task did on its own (a kernel that fell back, say), for the event record.
     """
 
     emissions: list[Emission] = field(default_factory=list)
@@ -41,8 +41,8 @@ class Stage(Protocol):
     at once, so per-slot state needs no lock.
 
     Calls come in this order: `open` once, on the loop, when all pipelines in `after` are done; then `run_split` or
-    `run_batches` once per input, on compute threads, many at once (one at a time for SERIAL sources); when all
-    inputs are done (or `enough` is true), `finish` once for each part 0 to `finish_parts() - 1`, many at once; then `close`.
+    `run_batches` once per input, on compute threads, many at once (one at a time for SERIAL sources); when all inputs
+    are done (or `enough` is true), `finish` once for each part 0 to `finish_parts() - 1`, many at once; then `close`.
     `close` also comes after failure and cancellation, once, when no call is running; it frees all state that later
     pipelines do not need (join tables are freed by `StageSet.close`).
     """
@@ -55,8 +55,9 @@ class Stage(Protocol):
     def run_split(self, split: Split, buffers: Sequence[pa.Buffer], sequence: int, slot: int) -> Output: ...
 
     def run_batches(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> Output:
-        """One batch for STREAM and SERIAL sources (`sequence` is its place in the edge), all batches of partition `sequence`
-        for PARTITION sources; none with sequence 0 for ValuesSource; none for UnmatchedSource (the partition is `sequence`)."""
+        """One batch for STREAM and SERIAL sources (`sequence` is its place in the edge); all batches of partition
+        `sequence` for PARTITION sources; none, with sequence 0, for ValuesSource and UnmatchedSource (one task each).
+        """
         ...
 
     def enough(self) -> bool:

@@ -223,9 +223,7 @@ class Frame(Node):
     end: Bound
 
 
-WHOLE_PARTITION = Frame(
-    FrameUnit.ROWS, Bound(BoundKind.UNBOUNDED_PRECEDING), Bound(BoundKind.UNBOUNDED_FOLLOWING)
-)
+WHOLE_PARTITION = Frame(FrameUnit.ROWS, Bound(BoundKind.UNBOUNDED_PRECEDING), Bound(BoundKind.UNBOUNDED_FOLLOWING))
 UP_TO_PEERS = Frame(FrameUnit.RANGE, Bound(BoundKind.UNBOUNDED_PRECEDING), Bound(BoundKind.CURRENT_ROW))
 
 

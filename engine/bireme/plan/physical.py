@@ -62,11 +62,27 @@ class EdgeSource(Node):
     take: Take
 
 
+class BuildRows(Enum):
+    """Which rows of a join table an UnmatchedSource gives.
+
+    MARK gives all of them, with a BOOL column whether each was matched.
+    """
+
+    UNMATCHED = "unmatched"
+    MATCHED = "matched"
+    MARK = "mark"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class UnmatchedSource(Node):
-    """The rows of a join table that no probe matched, one task per partition (RIGHT and FULL joins)."""
+    """Rows of the build side by whether a probe matched them, in one task, in the order they were built in.
+
+    RIGHT and FULL joins give their unmatched rows so; SEMI, ANTI and MARK joins whose left side was the smaller one,
+    and therefore built, give their result so.
+    """
 
     table: str
+    rows: BuildRows = BuildRows.UNMATCHED
 
 
 Source = ScanSource | ValuesSource | EdgeSource | UnmatchedSource
@@ -87,9 +103,9 @@ class ProgramStep(Node):
 class ProbeStep(Node):
     """Looks rows up in the join table called `table`.
 
-    The stream is the left side. Output columns: `left_output` positions of the stream, then `right_output` positions of the
-    build side, or the mark. Meanings are those of `relation.Join`; `residual` is over all stream columns followed by
-    all build columns. With `track_matches`, the table remembers which rows were matched (RIGHT, FULL).
+    The stream is the left side. Output columns: `left_output` positions of the stream, then `right_output` positions
+    of the build side, or the mark. Meanings are those of `relation.Join`; `residual` is over all stream columns
+    followed by all build columns. With `track_matches`, the table remembers which rows were matched (RIGHT, FULL).
     """
 
     table: str
@@ -116,6 +132,7 @@ class MergeGroupsStep(Node):
     """First step of a PARTITION pipeline: merges group states and gives keys and results."""
 
     spec: GroupSpec
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,7 +196,9 @@ class GroupSink(Node):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopSink(Node):
-    """Keeps the first `limit` rows by `keys`, per compute slot; at the end puts them on an edge."""
+    """Appends each row's position (INT64) and keeps the first `limit` rows by `keys` per compute slot; at the end puts
+    them on an edge. The last key is the position.
+    """
 
     edge: EdgeId
     keys: tuple[SortKey, ...]
@@ -187,8 +206,21 @@ class TopSink(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class MatchSink(Node):
+    """Marks the rows of the join table that what comes matches; gives nothing. See `UnmatchedSource`.
+
+    `residual` is over the columns that come followed by the build columns.
+    """
+
+    table: str
+    keys: tuple[Expr, ...]
+    residual: Expr | None
+    null_equal_count: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class BuildSink(Node):
-    """Makes the join table `table` (one part per partition) from a PARTITION pipeline."""
+    """Makes the join table `table` from the one partition of a PARTITION pipeline."""
 
     table: str
     keys: tuple[Expr, ...]
@@ -203,7 +235,7 @@ class ScalarSink(Node):
     scalar: str
 
 
-Sink = EmitSink | GroupSink | TopSink | BuildSink | ScalarSink
+Sink = EmitSink | GroupSink | TopSink | MatchSink | BuildSink | ScalarSink
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from bireme.data.schema import Schema
-from bireme.data.types import BOOL, Field
+from bireme.data.types import BOOL, INT64, Field
 from bireme.plan.expr import Aggregation, Expr, Literal, Relation, SortKey, WindowCall
 from bireme.plan.nullable import is_nullable
 
@@ -48,8 +48,8 @@ class Rel(Relation):
 class Scan(Rel):
     """Columns `columns` (positions in `table_schema`) of the table that the catalog knows as `table`.
 
-    `version` tells apart tables that had the same name at different times. `filters`, over the output columns of this scan, may
-    be used to skip row groups, pages and rows, but a scan promises nothing: a `Filter` above stays.
+    `version` tells apart tables that had the same name at different times. `filters`, over the output columns of this
+    scan, may be used to skip row groups, pages and rows, but a scan promises nothing: a `Filter` above stays.
     """
 
     table: str
@@ -213,8 +213,6 @@ class Aggregate(Rel):
 
 def aggregate_schema(node: Aggregate) -> Schema:
     """Keys, aggregates, and the number of the grouping set where there are several."""
-    from bireme.data.types import INT64
-
     source = node.input.schema
     everywhere = set.intersection(*map(set, node.grouping_sets)) if node.grouping_sets else None
     columns = []

@@ -1,0 +1,81 @@
+"""Making, joining and cutting record batches, also those without columns and with mixed string layouts.
+
+Arrow's own constructors lose the row count of a batch without columns and refuse to join a plain column with a
+dictionary-encoded one; these do neither. Values are never touched here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from bireme.data.schema import Schema
+
+_NO_COLUMNS = pa.struct([])
+
+
+def record_batch(arrays: Sequence[pa.Array], names: Sequence[str], rows: int) -> pa.RecordBatch:
+    """A batch of the given columns; `rows` counts where there are none."""
+    if not arrays:
+        return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(_NO_COLUMNS, rows, [None]))
+    return pa.RecordBatch.from_arrays(list(arrays), list(names))
+
+
+def select(batch: pa.RecordBatch, columns: Sequence[int], names: Sequence[str]) -> pa.RecordBatch:
+    """Some columns of a batch under new names; copies nothing."""
+    return record_batch([batch.column(index) for index in columns], names, batch.num_rows)
+
+
+def empty(schema: Schema) -> pa.RecordBatch:
+    """A batch of no rows."""
+    arrow = schema.to_arrow()
+    return record_batch([pa.array([], field.type) for field in arrow], schema.names, 0)
+
+
+def concat(batches: Sequence[pa.RecordBatch], schema: Schema) -> pa.RecordBatch:
+    """All rows of the batches, in order, in one batch; copies unless there is only one."""
+    if len(batches) == 1:
+        return batches[0]
+    if not batches:
+        return empty(schema)
+    rows = sum(batch.num_rows for batch in batches)
+    arrays = [_concat_column([batch.column(index) for batch in batches]) for index in range(len(schema))]
+    return record_batch(arrays, schema.names, rows)
+
+
+def _concat_column(chunks: list[pa.Array]) -> pa.Array:
+    encoded = [isinstance(chunk, pa.DictionaryArray) for chunk in chunks]
+    if any(encoded) and not _one_dictionary(chunks, encoded):
+        chunks = [plain(chunk) for chunk in chunks]
+    return pa.concat_arrays(chunks)
+
+
+def _one_dictionary(chunks: list[pa.Array], encoded: list[bool]) -> bool:
+    return all(encoded) and all(chunk.dictionary.equals(chunks[0].dictionary) for chunk in chunks[1:])
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """The array without dictionary encoding."""
+    return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
+
+
+def slices(batch: pa.RecordBatch, rows_max: int) -> Iterator[pa.RecordBatch]:
+    """The batch in pieces of at most `rows_max` rows; copies nothing. A batch without rows gives itself."""
+    if batch.num_rows <= rows_max:
+        yield batch
+        return
+    for start in range(0, batch.num_rows, rows_max):
+        yield batch.slice(start, rows_max)
+
+
+def to_result(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
+    """The batch in the layout of results that leave the engine: no dictionaries, decimals of 128 bits."""
+    arrow = schema.to_result_arrow()
+    arrays = [
+        column if column.type == field.type else plain(column).cast(field.type)
+        for column, field in zip(batch.columns, arrow, strict=True)
+    ]
+    if not arrays:
+        return batch
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow)

@@ -1,0 +1,194 @@
+"""Probing a join table: every kind of join, residual predicates, and NULL as IN and NOT IN see it.
+
+Building is in `sinks`; which side is built is the plan's choice. A probe works on pairs (stream row, build row): the
+table gives those with equal keys, the residual drops some, and the kind decides what becomes of rows without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bireme.backends.base import Kernels, Program
+from bireme.data.record import record_batch, select
+from bireme.data.schema import Schema
+from bireme.data.types import BOOL
+from bireme.errors import CardinalityFault
+from bireme.operators.filter_project import KeyColumns
+from bireme.operators.null_aware import NullAwareMarks
+from bireme.operators.states import BuiltTable, QueryStates
+from bireme.plan.expr import Expr
+from bireme.plan.physical import ProbeStep
+from bireme.plan.relation import JoinKind
+
+Rows = npt.NDArray[np.int64]
+
+# Pairs are made for at most about this many at once, so that a probe with many matches a row stays bounded.
+_PAIRS_MAX: Final = 1_048_576
+_STREAM_ROWS_FIRST: Final = 131_072
+
+
+class PairFinder:
+    """Pairs of stream and build rows with equal keys and a TRUE residual, in pieces of bounded size."""
+
+    def __init__(
+        self, built: BuiltTable, keys: tuple[Expr, ...], residual: Expr | None, stream: Schema, kernels: Kernels,
+        states: QueryStates,
+    ) -> None:  # fmt: skip
+        self._built = built
+        self._kernels = kernels
+        self._keys = KeyColumns(keys, stream, kernels, states) if keys else None
+        self._residual: Program | None = None
+        if residual is not None:
+            both = stream.concat(built.schema)
+            resolved = states.resolve(residual)
+            self._residual = kernels.program(both, predicate=None, exprs=[resolved], names=["residual"])
+        self._step_rows = _STREAM_ROWS_FIRST
+
+    def keys(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return self._keys.run(batch) if self._keys is not None else record_batch([], [], batch.num_rows)
+
+    def pieces(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, Rows, Rows]]:
+        """Pieces of the batch, each with its pairs: positions in the piece and in the build side."""
+        start = 0
+        while start < batch.num_rows:
+            length = min(self._step_rows_for(), batch.num_rows - start)
+            piece = batch.slice(start, length)
+            yield (piece, *self._pairs(piece))
+            start += length
+
+    def _step_rows_for(self) -> int:
+        if self._keys is None:
+            return max(1, _PAIRS_MAX // max(1, len(self._built.matched)))
+        return self._step_rows
+
+    def _pairs(self, piece: pa.RecordBatch) -> tuple[Rows, Rows]:
+        if self._keys is None:
+            stream, build = _all_pairs(piece.num_rows, self._built.batch.num_rows)
+        else:
+            found = self._built.table.match(self._keys.run(piece))
+            stream, build = found[0].to_numpy(), found[1].to_numpy()
+            if len(stream) > _PAIRS_MAX and piece.num_rows > 1:
+                # Later pieces get smaller; this one is over the mark once.
+                self._step_rows = max(1, piece.num_rows * _PAIRS_MAX // len(stream))
+        if self._residual is not None and len(stream):
+            kept = self.residual_is_true(piece, stream, build)
+            stream, build = stream[kept], build[kept]
+        return stream, build
+
+    def residual_is_true(self, piece: pa.RecordBatch, stream: Rows, build: Rows) -> npt.NDArray[np.bool_]:
+        """For each pair whether the residual is TRUE."""
+        if self._residual is None:
+            return np.ones(len(stream), dtype=np.bool_)
+        left = self._kernels.take(piece, pa.array(stream))
+        right = self._kernels.take(self._built.batch, pa.array(build))
+        names = [*left.schema.names, *right.schema.names]
+        both = record_batch([*left.columns, *right.columns], names, len(stream))
+        return _true_values(self._residual.run(both).column(0))
+
+
+class HashJoin:
+    """A `ProbeStep` at work."""
+
+    def __init__(self, step: ProbeStep, stream: Schema, output: Schema, kernels: Kernels, states: QueryStates) -> None:
+        self._step = step
+        self._built = states.table(step.table)
+        self._kernels = kernels
+        self._names = output.names
+        self._finder = PairFinder(self._built, step.keys, step.residual, stream, kernels, states)
+        self._simple = step.residual is None and bool(step.keys)
+        self._marks: NullAwareMarks | None = None
+        if step.null_aware:
+            self._marks = NullAwareMarks(step, self._built, self._finder, kernels)
+
+    def run(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Output batches in the order of the stream's rows."""
+        match self._step.kind:
+            case JoinKind.SEMI:
+                yield self._filtered(batch, self._has_match(batch))
+            case JoinKind.ANTI:
+                yield self._filtered(batch, self._has_no_match(batch))
+            case JoinKind.MARK:
+                yield self._marked(batch)
+            case _:
+                yield from self._joined(batch)
+
+    def _has_match(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        if self._simple:
+            return self._built.table.contains(self._finder.keys(batch))
+        found = np.zeros(batch.num_rows, dtype=np.bool_)
+        start = 0
+        for piece, stream, _ in self._finder.pieces(batch):
+            found[start + stream] = True
+            start += piece.num_rows
+        return pa.array(found)
+
+    def _has_no_match(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        if self._marks is not None:
+            return pc.fill_null(pc.invert(self._marks.of(batch)), False)
+        return pc.invert(self._has_match(batch))
+
+    def _filtered(self, batch: pa.RecordBatch, mask: pa.BooleanArray) -> pa.RecordBatch:
+        chosen = select(batch, self._step.left_output, self._names)
+        if pc.all(mask, min_count=0).as_py():
+            return chosen
+        rows = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
+        return self._kernels.take(chosen, pa.array(rows))
+
+    def _marked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = [batch.column(index) for index in self._step.left_output]
+        if self._step.right_output:
+            arrays.append(self._marks.of(batch) if self._marks is not None else self._has_match(batch))
+        return record_batch(arrays, self._names, batch.num_rows)
+
+    def _joined(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        for piece, stream, build in self._finder.pieces(batch):
+            if self._step.track_matches:
+                self._built.matched[build] = True
+            if self._step.kind is JoinKind.SINGLE:
+                _check_single(stream)
+            if self._step.kind in (JoinKind.LEFT, JoinKind.FULL, JoinKind.SINGLE):
+                yield self._padded(piece, stream, build)
+            else:
+                yield self._gathered(piece, pa.array(stream), pa.array(build))
+
+    def _padded(self, piece: pa.RecordBatch, stream: Rows, build: Rows) -> pa.RecordBatch:
+        """The pairs, and the stream rows without one padded with NULLs, in the order of the stream."""
+        lonely = np.flatnonzero(np.bincount(stream, minlength=piece.num_rows) == 0)
+        if not len(lonely):
+            return self._gathered(piece, pa.array(stream), pa.array(build))
+        rows = np.concatenate([stream, lonely])
+        order = np.argsort(rows, kind="stable")
+        partners = np.concatenate([build, np.zeros(len(lonely), dtype=np.int64)])[order]
+        missing = (np.arange(len(rows)) >= len(stream))[order]
+        return self._gathered(piece, pa.array(rows[order]), pa.array(partners, mask=missing))
+
+    def _gathered(self, piece: pa.RecordBatch, stream: pa.Array, build: pa.Array) -> pa.RecordBatch:
+        left = self._kernels.take(
+            select(piece, self._step.left_output, self._names[: len(self._step.left_output)]), stream
+        )
+        names = self._names[len(self._step.left_output) :]
+        right = self._kernels.take(select(self._built.batch, self._step.right_output, names), build)
+        return record_batch([*left.columns, *right.columns], self._names, len(stream))
+
+
+def _check_single(stream: Rows) -> None:
+    # Pairs come in the order of stream rows, so equal neighbours are two matches of one row.
+    if len(stream) > 1 and bool((stream[1:] == stream[:-1]).any()):
+        raise CardinalityFault("a scalar subquery gave more than one row; add LIMIT 1 or an aggregate such as max()")
+
+
+def _all_pairs(left: int, right: int) -> tuple[Rows, Rows]:
+    stream = np.repeat(np.arange(left, dtype=np.int64), right)
+    return stream, np.tile(np.arange(right, dtype=np.int64), left)
+
+
+def _true_values(array: pa.Array) -> npt.NDArray[np.bool_]:
+    assert array.type == pa.bool_(), f"a residual of type {array.type}, not {BOOL}"
+    values: npt.NDArray[np.bool_] = pc.fill_null(array, False).to_numpy(zero_copy_only=False)
+    return values

@@ -1,0 +1,232 @@
+"""Where a pipeline's rows go: onto an edge, into groups, into a top-n, into a join table, into a scalar.
+
+One class a sink of `plan.physical`. `absorb` is called on many compute threads at once, one per slot; state is per
+slot, so nothing is locked. `finish` hands over what was kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from bireme.backends.base import GroupTable, Kernels
+from bireme.data.record import concat, record_batch, slices
+from bireme.data.schema import Schema
+from bireme.data.types import INT64, Field
+from bireme.errors import CardinalityFault
+from bireme.operators.base import Emission, Output
+from bireme.operators.filter_project import KeyColumns
+from bireme.operators.hash_join import PairFinder
+from bireme.operators.order import Order, TopRows
+from bireme.operators.scalar_value import literal_of
+from bireme.operators.states import BuiltTable, QueryStates
+from bireme.plan.expr import Literal
+from bireme.plan.physical import BuildSink, EmitSink, GroupSink, MatchSink, ScalarSink, TopSink
+from bireme.storage.base import BATCH_ROWS_MAX
+
+# A task's rows are numbered within its sequence; a task never has as many as this.
+_SEQUENCE_SHIFT = 40
+
+
+class LiveSink(Protocol):
+    """A sink at work."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the sink's own state holds, in all slots."""
+        ...
+
+    def absorb(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]: ...
+
+    def finish_parts(self) -> int: ...
+
+    def finish(self, part: int) -> list[Emission]: ...
+
+
+class Emit:
+    """Puts batches on an edge as they come."""
+
+    nbytes = 0
+
+    def __init__(self, sink: EmitSink, partitions: int, kernels: Kernels) -> None:
+        self._sink = sink
+        self._partitions = partitions
+        self._kernels = kernels
+
+    def absorb(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+        emissions = []
+        for batch in batches:
+            for piece in slices(batch, BATCH_ROWS_MAX):
+                emissions += self._emit(piece)
+        return emissions
+
+    def _emit(self, batch: pa.RecordBatch) -> list[Emission]:
+        if not self._sink.partition_keys or self._partitions == 1:
+            return [Emission(self._sink.edge, 0, batch)]
+        parts = self._kernels.partition(batch, self._sink.partition_keys, self._partitions)
+        return [Emission(self._sink.edge, index, part) for index, part in enumerate(parts) if part.num_rows]
+
+    def finish_parts(self) -> int:
+        return 0
+
+    def finish(self, part: int) -> list[Emission]:
+        return []
+
+
+class Group:
+    """Groups rows, one table per slot."""
+
+    def __init__(self, sink: GroupSink, partitions: int, kernels: Kernels, slots: int) -> None:
+        self._sink = sink
+        self._partitions = partitions
+        self._kernels = kernels
+        self._tables: list[GroupTable | None] = [None] * slots
+
+    @property
+    def nbytes(self) -> int:
+        return sum(table.nbytes for table in self._tables if table is not None)
+
+    def absorb(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+        table = self._tables[slot]
+        if table is None:
+            table = self._tables[slot] = self._kernels.group_table(self._sink.spec)
+        position = sequence << _SEQUENCE_SHIFT
+        for batch in batches:
+            table.update(batch, position)
+            position += batch.num_rows
+        return []
+
+    def finish_parts(self) -> int:
+        self._tables = [table for table in self._tables if table is not None]
+        return len(self._tables)
+
+    def finish(self, part: int) -> list[Emission]:
+        table, self._tables[part] = self._tables[part], None
+        assert table is not None
+        states = table.states(self._partitions)
+        return [Emission(self._sink.edge, index, state) for index, state in enumerate(states) if state.num_rows]
+
+
+class Top:
+    """Keeps the first rows, per slot."""
+
+    def __init__(self, sink: TopSink, schema: Schema, kernels: Kernels, states: QueryStates, slots: int) -> None:
+        self._sink = sink
+        self._names = (*schema.names, "position")
+        ordered = Schema((*schema.fields, Field("position", INT64, False)))
+        self._order = Order(sink.keys, ordered, kernels, states)
+        self._slots: list[TopRows | None] = [None] * slots
+
+    @property
+    def nbytes(self) -> int:
+        return sum(rows.nbytes for rows in self._slots if rows is not None)
+
+    def absorb(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+        rows = self._slots[slot]
+        if rows is None:
+            rows = self._slots[slot] = TopRows(self._order, self._sink.limit)
+        position = sequence << _SEQUENCE_SHIFT
+        for batch in batches:
+            positions = pa.array(np.arange(position, position + batch.num_rows, dtype=np.int64))
+            rows.add(record_batch([*batch.columns, positions], self._names, batch.num_rows))
+            position += batch.num_rows
+        return []
+
+    def finish_parts(self) -> int:
+        self._slots = [rows for rows in self._slots if rows is not None]
+        return len(self._slots)
+
+    def finish(self, part: int) -> list[Emission]:
+        kept, self._slots[part] = self._slots[part], None
+        assert kept is not None
+        rows = kept.rows()
+        return [] if rows is None else [Emission(self._sink.edge, 0, rows)]
+
+
+class Match:
+    """Marks the build rows that what comes matches."""
+
+    nbytes = 0
+
+    def __init__(self, sink: MatchSink, schema: Schema, kernels: Kernels, states: QueryStates) -> None:
+        self._built = states.table(sink.table)
+        self._finder = PairFinder(self._built, sink.keys, sink.residual, schema, kernels, states)
+
+    def absorb(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+        for batch in batches:
+            for _, _, build in self._finder.pieces(batch):
+                self._built.matched[build] = True
+        return []
+
+    def finish_parts(self) -> int:
+        return 0
+
+    def finish(self, part: int) -> list[Emission]:
+        return []
+
+
+class Build:
+    """Makes a join table from all batches of the build side."""
+
+    def __init__(self, sink: BuildSink, schema: Schema, kernels: Kernels, states: QueryStates) -> None:
+        self._sink = sink
+        self._schema = schema
+        self._kernels = kernels
+        self._states = states
+        self._keys = KeyColumns(sink.keys, schema, kernels, states)
+
+    @property
+    def nbytes(self) -> int:
+        built = self._states.tables.get(self._sink.table)
+        return 0 if built is None else built.nbytes
+
+    def absorb(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+        batch = concat(batches, self._schema)
+        keys = self._keys.run(batch)
+        table = self._kernels.join_table(keys, null_equal_count=self._sink.null_equal_count)
+        matched = np.zeros(batch.num_rows, dtype=np.bool_)
+        self._states.tables[self._sink.table] = BuiltTable(batch, self._schema, keys, table, matched)
+        return []
+
+    def finish_parts(self) -> int:
+        return 0
+
+    def finish(self, part: int) -> list[Emission]:
+        return []
+
+
+class KeepScalar:
+    """Keeps the one value of a scalar subquery."""
+
+    nbytes = 0
+
+    def __init__(self, sink: ScalarSink, schema: Schema, states: QueryStates) -> None:
+        self._sink = sink
+        self._type = schema[0].type
+        self._states = states
+        self._values: list[Literal] = []
+
+    def absorb(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+        for batch in batches:
+            if batch.num_rows + len(self._values) > 1:
+                raise CardinalityFault(
+                    "a scalar subquery gave more than one row; add LIMIT 1 or an aggregate such as max()"
+                )
+            if batch.num_rows:
+                self._values.append(literal_of(batch.column(0), 0, self._type))
+        return []
+
+    def finish_parts(self) -> int:
+        return 1
+
+    def finish(self, part: int) -> list[Emission]:
+        self._states.scalars[self._sink.scalar] = self._values[0] if self._values else Literal(None, self._type)
+        return []
+
+
+def output_of(sink: LiveSink, emissions: list[Emission]) -> Output:
+    """What a task reports: its batches, and what the sink now holds."""
+    return Output(emissions, sink.nbytes)

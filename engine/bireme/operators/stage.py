@@ -1,0 +1,218 @@
+"""A pipeline at work: its source's batches through its steps into its sink.
+
+What a stage promises the runtime is in `base`; what steps and sinks do, in the modules named after them. Programs are
+compiled in `open`, when the scalars and tables that they read are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from bireme.backends.base import Kernels
+from bireme.data.record import concat, record_batch, slices
+from bireme.data.schema import Schema
+from bireme.errors import EngineBug
+from bireme.operators.base import Output
+from bireme.operators.filter_project import FilterProject
+from bireme.operators.hash_join import HashJoin
+from bireme.operators.order import Order
+from bireme.operators.scalar_value import literal_batch
+from bireme.operators.sinks import Build, Emit, Group, KeepScalar, LiveSink, Match, Top, output_of
+from bireme.operators.states import QueryStates
+from bireme.plan.expr import Aggregation, SortKey, WindowCall
+from bireme.plan.physical import (
+    BuildRows,
+    BuildSink,
+    EmitSink,
+    GroupSink,
+    LimitStep,
+    MatchSink,
+    MergeGroupsStep,
+    Pipeline,
+    ProbeStep,
+    ProgramStep,
+    ScalarSink,
+    SortStep,
+    Step,
+    TopSink,
+    UnmatchedSource,
+    ValuesSource,
+    WindowStep,
+)
+from bireme.storage.base import BATCH_ROWS_MAX, Split
+
+# A step at work: takes the batches of a task, gives others.
+Move = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
+
+
+class PipelineStage:
+    """The `Stage` of a real pipeline."""
+
+    def __init__(self, pipeline: Pipeline, partitions: int, kernels: Kernels, states: QueryStates) -> None:
+        self._pipeline = pipeline
+        self._partitions = partitions
+        self._kernels = kernels
+        self._states = states
+        self._moves: list[Move] = []
+        self._sink: LiveSink | None = None
+        self._limit: _Limit | None = None
+        self._notes: list[str] = []
+
+    @property
+    def pipeline(self) -> Pipeline:
+        return self._pipeline
+
+    def open(self, slots: int) -> None:
+        schemas = self._pipeline.schemas
+        for index, step in enumerate(self._pipeline.steps):
+            self._moves.append(self._move(step, schemas[index], schemas[index + 1]))
+        self._sink = self._live_sink(schemas[-1], slots)
+
+    def run_split(self, split: Split, buffers: Sequence[pa.Buffer], sequence: int, slot: int) -> Output:
+        return self._run(split.decode(buffers), sequence, slot)
+
+    def run_batches(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> Output:
+        source = self._pipeline.source
+        if isinstance(source, ValuesSource):
+            batches = [literal_batch(source.rows, self._pipeline.schemas[0])]
+        elif isinstance(source, UnmatchedSource):
+            batches = [self._build_rows(source)]
+        return self._run(batches, sequence, slot)
+
+    def _run(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> Output:
+        for move in self._moves:
+            batches = move(batches)
+        made = list(batches)
+        sink = self._opened_sink()
+        if not isinstance(sink, Build):
+            # A build of nothing still makes a table; everything else has no use for batches without rows.
+            made = [batch for batch in made if batch.num_rows]
+        output = output_of(sink, sink.absorb(made, sequence, slot))
+        output.notes, self._notes = self._notes, []
+        return output
+
+    def enough(self) -> bool:
+        return self._limit is not None and self._limit.reached
+
+    def finish_parts(self) -> int:
+        return self._opened_sink().finish_parts()
+
+    def finish(self, part: int, slot: int) -> Output:
+        sink = self._opened_sink()
+        return output_of(sink, sink.finish(part))
+
+    def close(self) -> None:
+        self._moves.clear()
+        self._sink = None
+
+    def _opened_sink(self) -> LiveSink:
+        if self._sink is None:
+            raise EngineBug(f"pipeline {self._pipeline.name} runs before it is open or after it is closed")
+        return self._sink
+
+    def _build_rows(self, source: UnmatchedSource) -> pa.RecordBatch:
+        built = self._states.table(source.table)
+        if source.rows is BuildRows.MARK:
+            arrays = [*built.batch.columns, pa.array(built.matched)]
+            return record_batch(arrays, (*built.schema.names, "mark"), built.batch.num_rows)
+        wanted = built.matched if source.rows is BuildRows.MATCHED else ~built.matched
+        return self._kernels.take(built.batch, pa.array(np.flatnonzero(wanted)))
+
+    # ------------------------------------------------------------------------------------------------ parts
+
+    def _live_sink(self, schema: Schema, slots: int) -> LiveSink:
+        match self._pipeline.sink:
+            case EmitSink() as sink:
+                return Emit(sink, self._partitions, self._kernels)
+            case GroupSink() as sink:
+                return Group(sink, self._partitions, self._kernels, slots)
+            case TopSink() as sink:
+                return Top(sink, schema, self._kernels, self._states, slots)
+            case MatchSink() as sink:
+                return Match(sink, schema, self._kernels, self._states)
+            case BuildSink() as sink:
+                return Build(sink, schema, self._kernels, self._states)
+            case ScalarSink() as sink:
+                return KeepScalar(sink, schema, self._states)
+
+    def _move(self, step: Step, schema: Schema, output: Schema) -> Move:
+        match step:
+            case ProgramStep():
+                program = FilterProject(step, schema, self._kernels, self._states)
+                self._notes += program.fallbacks
+                return lambda batches: map(program.run, batches)
+            case ProbeStep():
+                join = HashJoin(step, schema, output, self._kernels, self._states)
+                return lambda batches: _each(join.run, batches)
+            case LimitStep():
+                self._limit = _Limit(step)
+                return self._limit.run
+            case MergeGroupsStep():
+                return lambda batches: self._merge_groups(step, batches)
+            case SortStep():
+                order = Order(step.keys, schema, self._kernels, self._states)
+                return lambda batches: slices(order.first(list(batches), step.limit, step.offset), BATCH_ROWS_MAX)
+            case WindowStep():
+                resolved = [self._resolved(call) for call in step.calls]
+                return lambda batches: [self._windowed(step, resolved, schema, batches)]
+
+    def _merge_groups(self, step: MergeGroupsStep, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        table = self._kernels.group_table(step.spec)
+        for batch in batches:
+            table.merge(batch)
+        groups = table.finish()
+        yield from slices(record_batch(groups.columns, step.names, groups.num_rows), BATCH_ROWS_MAX)
+
+    def _windowed(
+        self, step: WindowStep, calls: list[WindowCall], schema: Schema, batches: Iterable[pa.RecordBatch]
+    ) -> pa.RecordBatch:
+        batch = concat(list(batches), schema)
+        added = self._kernels.window(batch, schema, calls)
+        return record_batch([*batch.columns, *added], (*schema.names, *step.names), batch.num_rows)
+
+    def _resolved(self, call: WindowCall) -> WindowCall:
+        resolve = self._states.resolve
+        inner = call.call
+        aggregation = Aggregation(
+            inner.function,
+            tuple([resolve(arg) for arg in inner.args]),
+            inner.type,
+            inner.distinct,
+            None if inner.filter is None else resolve(inner.filter),
+            tuple([SortKey(resolve(key.expr), key.descending, key.nulls_first) for key in inner.order]),
+        )
+        order = tuple([SortKey(resolve(key.expr), key.descending, key.nulls_first) for key in call.order])
+        partition = tuple([resolve(expr) for expr in call.partition])
+        return WindowCall(aggregation, partition, order, call.frame, call.ignore_nulls)
+
+
+class _Limit:
+    """A `LimitStep` at work; its pipeline runs one task at a time, so the counts need no lock."""
+
+    def __init__(self, step: LimitStep) -> None:
+        self._skip = step.offset
+        self._left = step.limit
+
+    @property
+    def reached(self) -> bool:
+        return self._left == 0
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            skipped = min(self._skip, batch.num_rows)
+            self._skip -= skipped
+            kept = batch.slice(skipped)
+            if self._left is not None:
+                kept = kept.slice(0, self._left)
+                self._left -= kept.num_rows
+            yield kept
+
+
+def _each(
+    run: Callable[[pa.RecordBatch], Iterable[pa.RecordBatch]], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield from run(batch)

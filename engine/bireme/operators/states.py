@@ -1,0 +1,70 @@
+"""What one pipeline of a query leaves for later ones: join tables and scalars.
+
+Written by the sink that makes them, in the task that makes them; read only by pipelines that the Dag starts after it.
+So nothing here is locked. Freed by `close`, when the query ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from bireme.backends.base import JoinTable
+from bireme.data.schema import Schema
+from bireme.errors import EngineBug
+from bireme.plan.expr import Expr, Literal
+from bireme.plan.physical import Scalar
+from bireme.plan.tree import map_expr
+
+
+@dataclass(slots=True)
+class BuiltTable:
+    """A finished build side: all its rows in one batch, their keys, and the table to look them up in.
+
+    `matched` has an entry per row when some probe tracks matches. Probes on many threads set entries to True and
+    nobody reads before all probes are done, so the order of writes does not matter.
+    """
+
+    batch: pa.RecordBatch
+    schema: Schema
+    keys: pa.RecordBatch
+    table: JoinTable
+    matched: npt.NDArray[np.bool_]
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.batch.nbytes + self.table.nbytes + self.matched.nbytes)
+
+
+@dataclass(slots=True)
+class QueryStates:
+    """The named states of one query."""
+
+    tables: dict[str, BuiltTable] = field(default_factory=dict)
+    scalars: dict[str, Literal] = field(default_factory=dict)
+
+    def table(self, name: str) -> BuiltTable:
+        try:
+            return self.tables[name]
+        except KeyError:
+            raise EngineBug(f"the join table {name} is read before it is built") from None
+
+    def resolve(self, expr: Expr) -> Expr:
+        """The expression with the scalars of finished pipelines in place of their names."""
+
+        def constant(node: Expr) -> Expr:
+            if not isinstance(node, Scalar):
+                return node
+            try:
+                return self.scalars[node.scalar]
+            except KeyError:
+                raise EngineBug(f"the scalar {node.scalar} is read before it is known") from None
+
+        return map_expr(expr, constant)
+
+    def close(self) -> None:
+        self.tables.clear()
+        self.scalars.clear()

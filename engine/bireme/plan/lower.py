@@ -1,0 +1,275 @@
+"""Relations to pipelines: picks algorithms, cuts big operators at their edges, fuses the rest.
+
+Which aggregates are partitioned, what a sort keeps and which shared relations run once is decided here, from row
+estimates handed in; joins are in `lower_join`. What the estimates are is in `statistics`, what the runtime is told in
+`placement`. The input is an optimized plan: no correlated subqueries, no distinct or filtered aggregates, no grouping
+sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, Final
+
+from bireme.data.ids import EdgeId, PipelineId
+from bireme.data.schema import Schema
+from bireme.data.types import BOOL, INT64, Field
+from bireme.errors import EngineBug, Unsupported
+from bireme.plan import lower_join
+from bireme.plan.draft import Draft, Opened, all_columns, is_identity
+from bireme.plan.expr import Aggregation, Call, Column, Expr, ScalarSubquery, SortKey
+from bireme.plan.physical import (
+    AggregateStep,
+    Dag,
+    EmitSink,
+    GroupSink,
+    GroupSpec,
+    LimitStep,
+    MergeGroupsStep,
+    ProgramStep,
+    Scalar,
+    ScalarSink,
+    ScanSource,
+    SortStep,
+    Take,
+    TopSink,
+    ValuesSource,
+    WindowStep,
+)
+from bireme.plan.placement import place
+from bireme.plan.relation import Aggregate, Filter, Join, Limit, Project, Rel, Scan, Sort, Union, Values, Window
+from bireme.plan.states import state_schema
+from bireme.plan.tree import columns_in, map_expr, mask_of, remap
+
+# A partition should hold enough groups to be worth a task of its own (about a millisecond of merging).
+_GROUPS_PER_PARTITION: Final = 16_384
+# Above this many rows a top-n keeps so much per slot that sorting everything once is as good.
+_TOP_ROWS_MAX: Final = 65_536
+
+
+def lower(plan: Rel, *, rows: Callable[[Rel], float], shared: Collection[Rel], partitions_max: int) -> Dag:
+    """The Dag that computes `plan`.
+
+    `rows` estimates the output rows of a relation, `shared` are the relations to run once although read more than
+    once, `partitions_max` limits the hash partitions of one edge (a small multiple of the compute slots is right).
+    """
+    lowering = Lowering(rows, shared, partitions_max)
+    opened = lowering.open(plan)
+    result = lowering.draft.edge("result", opened.schema, opened.rows)
+    lowering.draft.close(opened, EmitSink(result))
+    return place(lowering.draft.dag(result, plan.schema))
+
+
+class Lowering:
+    """One run of `lower`: the draft so far, and what has been lowered once already."""
+
+    def __init__(self, rows: Callable[[Rel], float], shared: Collection[Rel], partitions_max: int) -> None:
+        self.draft = Draft()
+        self.rows = rows
+        self._shared = frozenset(shared)
+        self._partitions_max = partitions_max
+        self._materialised: dict[Rel, EdgeId] = {}
+        self._scalars: dict[ScalarSubquery, tuple[Scalar, PipelineId]] = {}
+        self._tables = 0
+
+    def open(self, rel: Rel) -> Opened:
+        """A pipeline that gives the rows of `rel`, without a sink."""
+        if rel in self._shared:
+            return self._open_shared(rel)
+        return self._open_fresh(rel)
+
+    def _open_fresh(self, rel: Rel) -> Opened:
+        opened = _LOWER[type(rel)](self, rel)
+        opened.rows = self.rows(rel)
+        return opened
+
+    def _open_shared(self, rel: Rel) -> Opened:
+        edge = self._materialised.get(rel)
+        if edge is None:
+            opened = self._open_fresh(rel)
+            edge = self.draft.edge("shared", opened.schema, opened.rows)
+            self.draft.close(opened, EmitSink(edge))
+            self._materialised[rel] = edge
+        return self.draft.from_edge(edge, Take.STREAM, "shared")
+
+    def is_shared(self, rel: Rel) -> bool:
+        return rel in self._shared
+
+    def table_name(self) -> str:
+        """A fresh name for a join table."""
+        self._tables += 1
+        return f"table{self._tables - 1}"
+
+    def bind(self, expr: Expr, opened: Opened) -> Expr:
+        """The expression with scalar subqueries replaced by the scalars they become; `opened` waits for those."""
+
+        def replace(node: Expr) -> Expr:
+            if not isinstance(node, ScalarSubquery):
+                return node
+            scalar, pipeline = self._scalar(node)
+            opened.after.add(pipeline)
+            return scalar
+
+        return map_expr(expr, replace)
+
+    def bind_all(self, exprs: tuple[Expr, ...], opened: Opened) -> tuple[Expr, ...]:
+        return tuple([self.bind(expr, opened) for expr in exprs])
+
+    def _scalar(self, subquery: ScalarSubquery) -> tuple[Scalar, PipelineId]:
+        known = self._scalars.get(subquery)
+        if known is None:
+            assert isinstance(subquery.plan, Rel)
+            opened = self.open(subquery.plan)
+            scalar = Scalar(f"scalar{len(self._scalars)}", subquery.type)
+            known = (scalar, self.draft.close(opened, ScalarSink(scalar.scalar)))
+            self._scalars[subquery] = known
+        return known
+
+    def groups_partitions(self, groups: float) -> int:
+        """How many hash partitions are right for this many groups."""
+        return int(max(1, min(self._partitions_max, groups // _GROUPS_PER_PARTITION)))
+
+
+# ------------------------------------------------------------------------------------------- streaming relations
+
+
+def _scan(lowering: Lowering, rel: Scan) -> Opened:
+    opened = Opened(f"scan {rel.table}", ValuesSource(()), [rel.schema])
+    opened.source = ScanSource(rel.table, rel.version, rel.columns, lowering.bind_all(rel.filters, opened))
+    return opened
+
+
+def _values(lowering: Lowering, rel: Values) -> Opened:
+    return Opened("values", ValuesSource(rel.rows), [rel.schema])
+
+
+def _filter(lowering: Lowering, rel: Filter) -> Opened:
+    opened = lowering.open(rel.input)
+    predicate = lowering.bind(rel.predicate, opened)
+    last = opened.steps[-1] if opened.steps else None
+    if isinstance(last, ProgramStep) and is_identity(last.exprs, opened.schemas[-2]):
+        # The earlier predicate guards the later one, so it comes first.
+        joined = predicate if last.predicate is None else Call("and", (last.predicate, predicate), BOOL)
+        opened.replace_last(ProgramStep(joined, last.exprs, last.names), opened.schema)
+    else:
+        opened.add(ProgramStep(predicate, all_columns(opened.schema), opened.schema.names), opened.schema)
+    return opened
+
+
+def _project(lowering: Lowering, rel: Project) -> Opened:
+    if isinstance(rel.input, Join) and not lowering.is_shared(rel.input):
+        # The join gathers only what is read of it.
+        wanted = columns_in(mask_of(rel.exprs))
+        opened = lower_join.lower_join(lowering, rel.input, wanted)
+        opened.rows = lowering.rows(rel.input)
+        places = {old: new for new, old in enumerate(wanted)}
+        exprs = tuple([remap(expr, places) for expr in rel.exprs])
+    else:
+        opened = lowering.open(rel.input)
+        exprs = rel.exprs
+    opened.project(lowering.bind_all(exprs, opened), rel.names, rel.schema)
+    return opened
+
+
+def _union(lowering: Lowering, rel: Union) -> Opened:
+    edge = lowering.draft.edge("union", rel.schema, lowering.rows(rel))
+    for source in rel.sources:
+        lowering.draft.close(lowering.open(source), EmitSink(edge))
+    return lowering.draft.from_edge(edge, Take.STREAM, "union")
+
+
+def _limit(lowering: Lowering, rel: Limit) -> Opened:
+    if isinstance(rel.input, Sort) and rel.input.limit is None and not lowering.is_shared(rel.input):
+        return _sort(lowering, Sort(rel.input.input, rel.input.keys, rel.limit, rel.offset))
+    opened = lowering.open(rel.input)
+    edge = lowering.draft.edge("limit", opened.schema, opened.rows)
+    lowering.draft.close(opened, EmitSink(edge))
+    limited = lowering.draft.from_edge(edge, Take.SERIAL, "limit")
+    limited.add(LimitStep(rel.limit, rel.offset), rel.schema)
+    return limited
+
+
+def _join(lowering: Lowering, rel: Join) -> Opened:
+    return lower_join.lower_join(lowering, rel, list(range(len(rel.schema))))
+
+
+# ------------------------------------------------------------------------------------------------------ breakers
+
+
+def _aggregate(lowering: Lowering, rel: Aggregate) -> Opened:
+    if rel.grouping_sets is not None or any(call.distinct or call.filter for call in rel.aggregates):
+        raise EngineBug("an aggregate with DISTINCT, FILTER or grouping sets reached lowering")
+    opened = lowering.open(rel.input)
+    exprs = list(lowering.bind_all(rel.keys, opened))
+    steps = tuple([_aggregate_step(lowering, call, exprs, len(rel.keys), opened) for call in rel.aggregates])
+    inputs = Schema(tuple([Field(f"c{index}", expr.type) for index, expr in enumerate(exprs)]))
+    opened.project(tuple(exprs), inputs.names, inputs)
+    spec = GroupSpec(tuple([key.type for key in rel.keys]), steps)
+    groups = lowering.rows(rel)
+    partitions = lowering.groups_partitions(groups) if rel.keys else 1
+    edge = lowering.draft.edge("groups", state_schema(spec), groups, partitions)
+    lowering.draft.close(opened, GroupSink(edge, spec))
+    merged = lowering.draft.from_edge(edge, Take.PARTITION, "merge groups")
+    merged.add(MergeGroupsStep(spec, rel.schema.names), rel.schema)
+    return merged
+
+
+def _aggregate_step(
+    lowering: Lowering, call: Aggregation, exprs: list[Expr], keys: int, opened: Opened
+) -> AggregateStep:
+    """The aggregate over a column of the group table's input, which is appended to `exprs` where it is new."""
+    if len(call.args) > 1:
+        raise Unsupported(f"the aggregate {call.function} with {len(call.args)} arguments cannot run yet")
+    if not call.args:
+        return AggregateStep(call.function, None, None, call.type)
+    bound = lowering.bind(call.args[0], opened)
+    if bound not in exprs[keys:]:
+        exprs.append(bound)
+    return AggregateStep(call.function, exprs.index(bound, keys), bound.type, call.type)
+
+
+def _sort(lowering: Lowering, rel: Sort) -> Opened:
+    opened = lowering.open(rel.input)
+    keys = tuple([SortKey(lowering.bind(key.expr, opened), key.descending, key.nulls_first) for key in rel.keys])
+    if rel.limit is not None and rel.limit + rel.offset <= _TOP_ROWS_MAX:
+        return _top(lowering, rel, opened, keys, rel.limit)
+    edge = lowering.draft.edge("sort", opened.schema, opened.rows)
+    lowering.draft.close(opened, EmitSink(edge))
+    ordered = lowering.draft.from_edge(edge, Take.PARTITION, "sort")
+    ordered.add(SortStep(keys, rel.limit, rel.offset), rel.schema)
+    return ordered
+
+
+def _top(lowering: Lowering, rel: Sort, opened: Opened, keys: tuple[SortKey, ...], limit: int) -> Opened:
+    """Each slot keeps the first rows; the position that the sink appends makes the order total, so stable."""
+    schema = Schema((*opened.schema.fields, Field("position", INT64, False)))
+    total = (*keys, SortKey(Column(len(opened.schema), INT64)))
+    edge = lowering.draft.edge("top", schema, min(opened.rows, float(limit + rel.offset)))
+    lowering.draft.close(opened, TopSink(edge, total, limit + rel.offset))
+    ordered = lowering.draft.from_edge(edge, Take.PARTITION, "top")
+    ordered.add(SortStep(total, limit, rel.offset), schema)
+    ordered.project(all_columns(rel.schema), rel.schema.names, rel.schema)
+    return ordered
+
+
+def _window(lowering: Lowering, rel: Window) -> Opened:
+    opened = lowering.open(rel.input)
+    edge = lowering.draft.edge("window", opened.schema, opened.rows)
+    lowering.draft.close(opened, EmitSink(edge))
+    windowed = lowering.draft.from_edge(edge, Take.PARTITION, "window")
+    windowed.add(WindowStep(rel.calls, rel.names), rel.schema)
+    return windowed
+
+
+_LOWER: Final[dict[type[Rel], Callable[[Lowering, Any], Opened]]] = {
+    Scan: _scan,
+    Values: _values,
+    Filter: _filter,
+    Project: _project,
+    Union: _union,
+    Limit: _limit,
+    Join: _join,
+    Aggregate: _aggregate,
+    Sort: _sort,
+    Window: _window,
+}

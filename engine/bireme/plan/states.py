@@ -1,0 +1,41 @@
+"""The columns in which a partial aggregate travels between the pipelines, and the workers, that share it."""
+
+from __future__ import annotations
+
+from bireme.data.schema import Schema
+from bireme.data.types import FLOAT64, INT64, DataType, Field, Kind, decimal
+from bireme.plan.physical import AggregateStep, GroupSpec
+
+
+def state_schema(spec: GroupSpec) -> Schema:
+    """Keys, then the state columns of each aggregate in turn."""
+    types = [*spec.key_types, *(kind for step in spec.aggregates for kind in state_types(step))]
+    return Schema(tuple([Field(f"s{index}", kind) for index, kind in enumerate(types)]))
+
+
+def state_types(step: AggregateStep) -> tuple[DataType, ...]:
+    """The columns of a partial aggregate's state, equal in every backend so that states can travel.
+
+    count: the count. sum, min, max, any_value, bool_and, bool_or: the value (NULL over no value). avg: the sum, in
+    `avg_sum_type`, and the count. var and stddev: count, mean, and sum of squared deviations
+    (merged by Chan et al. 1983). first and last: the value, and the position it came from (NULL over no row).
+    """
+    match step.function:
+        case "count" | "count_star":
+            return (INT64,)
+        case "avg":
+            return (avg_sum_type(step), INT64)
+        case "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop":
+            return (INT64, FLOAT64, FLOAT64)
+        case "first" | "last":
+            return (step.type, INT64)
+        case _:
+            return (step.type,)
+
+
+def avg_sum_type(step: AggregateStep) -> DataType:
+    """The type in which `avg` sums: 38 digits for exact numbers, double for floats."""
+    assert step.arg_type is not None
+    if step.arg_type.is_float:
+        return FLOAT64
+    return decimal(38, step.arg_type.scale if step.arg_type.kind is Kind.DECIMAL else 0)
