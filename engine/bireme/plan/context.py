@@ -6,13 +6,15 @@ Rules that need neither ignore it. Who builds a context is the session; the figu
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from bireme.data.schema import Schema
 from bireme.plan.expr import Expr
 from bireme.plan.source import TableSource
+from bireme.plan.statistics.cache import StatisticsCache
+from bireme.plan.statistics.estimator import Estimator
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,13 @@ class PlanContext:
     `source(table, version)` finds the table of a `Scan`. `evaluate(predicate, batch, schema)` gives a predicate's
     value for every row of a batch with the columns of `schema` (NULL for unknown); it may raise DataError or
     Unsupported, which a caller that only estimates takes for «not known».
+    `cache` keeps what samples told across the queries of a session; `estimates` are this run's.
     """
 
     source: Callable[[str, str], TableSource]
     evaluate: Callable[[Expr, pa.RecordBatch, Schema], pa.BooleanArray]
+    cache: StatisticsCache = field(default_factory=StatisticsCache)
+    estimates: Estimator = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "estimates", Estimator(self.source, self.evaluate, self.cache))

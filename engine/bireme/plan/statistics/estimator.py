@@ -1,0 +1,380 @@
+"""Rows of relations and what their columns look like, estimated once per relation.
+
+Nodes are hash-consed, so results are kept by identity, and a relation that a rule leaves alone is not estimated twice.
+Tables and samples are in `samples`, predicates without a sample in `predicate`, joins in `matching`, expressions in
+`expression`; bounds that hold for certain are in `bounds`.
+
+Estimates are floats and may be wrong; a plan built on wrong ones is slow, never wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from bireme.data.schema import Schema
+from bireme.plan import tree
+from bireme.plan.expr import Aggregation, Column, Expr, OuterColumn, ScalarSubquery
+from bireme.plan.relation import (
+    Aggregate,
+    DependentJoin,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    Project,
+    Rel,
+    Scan,
+    Sort,
+    Union,
+    Values,
+    Window,
+)
+from bireme.plan.source import TableSource
+from bireme.plan.statistics import expression, matching, predicate
+from bireme.plan.statistics.cache import StatisticsCache
+from bireme.plan.statistics.column import ColumnEstimate, Origin, remaining
+from bireme.plan.statistics.samples import Hits, Samples
+
+# Fewer hits than this in a sample are blended with what the single conjuncts tell.
+_HITS_TRUSTED: Final = 8
+_NOT_IN_SAMPLES: Final = (ScalarSubquery, OuterColumn)
+
+
+class Estimator:
+    """Estimates for the relations of one run of the planner."""
+
+    def __init__(
+        self,
+        source: Callable[[str, str], TableSource],
+        evaluate: Callable[[Expr, pa.RecordBatch, Schema], pa.BooleanArray],
+        cache: StatisticsCache,
+    ) -> None:
+        self.samples = Samples(source, evaluate, cache)
+        self._rows: dict[Rel, float] = {}
+        self._columns: dict[tuple[Rel, int], ColumnEstimate] = {}
+        self._chains: dict[Rel, _Chain | None] = {}
+
+    def rows(self, rel: Rel) -> float:
+        """How many rows `rel` gives."""
+        found = self._rows.get(rel)
+        if found is None:
+            found = self._rows[rel] = max(0.0, _ROWS[rel.__class__](self, rel))
+        return found
+
+    def column(self, rel: Rel, index: int) -> ColumnEstimate:
+        """What the column of `rel` at `index` looks like."""
+        key = (rel, index)
+        found = self._columns.get(key)
+        if found is None:
+            found = self._columns[key] = _COLUMN[rel.__class__](self, rel, index)
+        return found
+
+    def expression(self, rel: Rel, expr: Expr) -> ColumnEstimate:
+        """What the values of `expr` over `rel` look like."""
+        if expr.__class__ is Column:
+            return self.column(rel, expr.index)
+        return expression.estimate(self, rel, expr)
+
+    def selectivity(self, rel: Rel, condition: Expr) -> float:
+        """The share of the rows of `rel` for which `condition` is TRUE."""
+        before = self.rows(rel)
+        return self.rows(Filter(rel, condition)) / before if before > 0 else 1.0
+
+    def row_bytes(self, rel: Rel) -> float:
+        """The mean size of a row in a batch."""
+        return sum([self.column(rel, index).mean_bytes for index in range(len(rel.schema.fields))])
+
+    def chain(self, rel: Rel) -> _Chain | None:
+        """`rel` as filters over one scan, when that is what it is."""
+        if rel in self._chains:
+            return self._chains[rel]
+        found = self._chains[rel] = _chain(self, rel)
+        return found
+
+    def tuples(self, rel: Rel, exprs: Sequence[Expr]) -> float:
+        """How many distinct tuples `exprs` give over the rows of `rel`."""
+        columns = [self.expression(rel, expr) for expr in exprs]
+        if len(columns) == 1:
+            return columns[0].distinct
+        rows = self.rows(rel)
+        base = self._origin_tuples(columns)
+        whole = remaining(base.domain, base.rows, rows) if base.rows > rows else base.domain
+        return max(1.0, min(rows, math.prod([column.distinct for column in columns]), whole))
+
+    def domain(self, rel: Rel, exprs: Sequence[Expr]) -> float:
+        """How many distinct tuples `exprs` had before filters on other columns."""
+        columns = [self.expression(rel, expr) for expr in exprs]
+        if len(columns) == 1:
+            return columns[0].domain
+        return max(1.0, min(math.prod([column.domain for column in columns]), self._origin_tuples(columns).domain))
+
+    def _origin_tuples(self, columns: Sequence[ColumnEstimate]) -> _Tuples:
+        """Distinct tuples of the columns in the one table they come from; infinite where there is none."""
+        origins = [column.origin for column in columns]
+        first = origins[0]
+        if first is None or any(o is None or o.table != first.table or o.version != first.version for o in origins):
+            return _Tuples(math.inf, math.inf)
+        positions = tuple(sorted({origin.column for origin in origins if origin is not None}))
+        rows = float(self.samples.statistics(first.table, first.version).rows)
+        return _Tuples(self.samples.distinct_tuples(first.table, first.version, positions), rows)
+
+
+class _Tuples:
+    """Distinct tuples of a table and its rows."""
+
+    __slots__ = ("domain", "rows")
+
+    def __init__(self, domain: float, rows: float) -> None:
+        self.domain = domain
+        self.rows = rows
+
+
+class _Chain:
+    """Filters and projections over one scan: the scan, every conjunct over its columns, the output over its columns."""
+
+    __slots__ = ("conditions", "outputs", "scan")
+
+    def __init__(self, scan: Scan, conditions: tuple[Expr, ...], outputs: tuple[Expr, ...] | None) -> None:
+        self.scan = scan
+        self.conditions = conditions
+        self.outputs = outputs
+
+
+def _chain(estimator: Estimator, rel: Rel) -> _Chain | None:
+    match rel:
+        case Scan():
+            return _Chain(rel, (), None)
+        case Filter(source, condition):
+            below = estimator.chain(source)
+            if below is None:
+                return None
+            parts = tree.conjuncts(condition)
+            if below.outputs is not None:
+                parts = [tree.substitute(part, below.outputs) for part in parts]
+            return _Chain(below.scan, tuple(dict.fromkeys((*below.conditions, *parts))), below.outputs)
+        case Project(source, exprs):
+            below = estimator.chain(source)
+            if below is None:
+                return None
+            outputs = below.outputs
+            return _Chain(
+                below.scan,
+                below.conditions,
+                exprs if outputs is None else tuple([tree.substitute(e, outputs) for e in exprs]),
+            )
+        case _:
+            return None
+
+
+# ------------------------------------------------------------------------------------------------ rows
+
+
+def _filter_rows(estimator: Estimator, rel: Filter) -> float:
+    chain = estimator.chain(rel)
+    if chain is not None:
+        return estimator.rows(chain.scan) * _chain_share(estimator, chain)
+    return estimator.rows(rel.input) * predicate.share(estimator, rel.input, rel.predicate)
+
+
+def _chain_share(estimator: Estimator, chain: _Chain) -> float:
+    """The share of a scan's rows that pass all conditions: by the sample together, where one cannot tell by rules."""
+    asked: list[Expr] = []
+    other: list[Expr] = []
+    for condition in chain.conditions:
+        (other if _outside_samples(condition) else asked).append(condition)
+    share = 1.0
+    for condition in other:
+        share *= predicate.share(estimator, chain.scan, condition)
+    return share * _sampled_share(estimator, chain.scan, asked) if asked else share
+
+
+def _outside_samples(condition: Expr) -> bool:
+    return any(part.__class__ in _NOT_IN_SAMPLES for part in tree.walk(condition))
+
+
+def _sampled_share(estimator: Estimator, scan: Scan, conditions: list[Expr]) -> float:
+    hits = sample_hits(estimator, scan, conditions)
+    if hits is None:
+        return predicate.conjunction(estimator, scan, conditions)
+    if hits.whole or hits.selected >= _HITS_TRUSTED:
+        return hits.selected / hits.rows
+    if len(conditions) == 1:
+        alone = predicate.share(estimator, scan, conditions[0])
+    else:
+        alone = math.prod([_sampled_share(estimator, scan, [condition]) for condition in conditions])
+    if hits.selected == 0:
+        # Nothing seen in n rows: hardly more than one in n.
+        return min(alone, 1.0 / hits.rows) if alone < 0.5 / hits.rows else 0.5 / hits.rows
+    trust = hits.selected / _HITS_TRUSTED
+    # A conjunction whose parts exclude each other is rarer than their product, one of equivalent parts more common:
+    # the few hits still bound it from both sides.
+    alone = min(max(alone, hits.selected / hits.rows / 4), 4 * hits.selected / hits.rows)
+    return trust * hits.selected / hits.rows + (1 - trust) * alone
+
+
+def sample_hits(estimator: Estimator, scan: Scan, conditions: Sequence[Expr]) -> Hits | None:
+    """The conditions, over the columns of `scan`, evaluated together on the sample of its table."""
+    positions = tree.columns_in(tree.mask_of(conditions))
+    moved = [tree.remap(condition, {old: new for new, old in enumerate(positions)}) for condition in conditions]
+    together = tree.conjoin(moved)
+    assert together is not None
+    columns = tuple([scan.columns[position] for position in positions])
+    return estimator.samples.hits(scan.table, scan.version, columns, together, scan.schema.select(positions))
+
+
+def _aggregate_rows(estimator: Estimator, rel: Aggregate) -> float:
+    rows = estimator.rows(rel.input)
+    if rel.grouping_sets is None:
+        return _groups(estimator, rel.input, rel.keys, rows)
+    return sum([_groups(estimator, rel.input, [rel.keys[i] for i in chosen], rows) for chosen in rel.grouping_sets])
+
+
+def _groups(estimator: Estimator, source: Rel, keys: Sequence[Expr], rows: float) -> float:
+    """How many distinct keys there are: columns of one table together, tables independent of each other."""
+    if not keys:
+        return 1.0
+    by_table: dict[Any, list[ColumnEstimate]] = {}
+    for index, key in enumerate(keys):
+        column = estimator.expression(source, key)
+        origin = column.origin
+        by_table.setdefault(index if origin is None else (origin.table, origin.version), []).append(column)
+    groups = 1.0
+    for columns in by_table.values():
+        keyed = [column.distinct for column in columns if column.unique]
+        # A key determines the other columns of its table.
+        groups *= max(1.0, min(keyed) if keyed else math.prod([column.distinct for column in columns]))
+        if groups > rows:
+            return max(rows, 1.0) if rows > 0 else 0.0
+    return min(rows, groups) if rows < 1 else max(1.0, remaining(groups, max(rows, groups), rows))
+
+
+def _union_rows(estimator: Estimator, rel: Union) -> float:
+    return sum([estimator.rows(source) for source in rel.sources])
+
+
+def _cut_rows(estimator: Estimator, rel: Sort | Limit) -> float:
+    rows = estimator.rows(rel.input)
+    if rel.limit is None and not rel.offset:
+        return rows
+    rows = max(0.0, rows - rel.offset)
+    return rows if rel.limit is None else min(rows, float(rel.limit))
+
+
+def _scan_rows(estimator: Estimator, rel: Scan) -> float:
+    return float(estimator.samples.statistics(rel.table, rel.version).rows)
+
+
+def _input_rows(estimator: Estimator, rel: Project | Window) -> float:
+    return estimator.rows(rel.input)
+
+
+def _values_rows(estimator: Estimator, rel: Values) -> float:
+    return float(len(rel.rows))
+
+
+def _dependent_rows(estimator: Estimator, rel: DependentJoin) -> float:
+    left = estimator.rows(rel.left)
+    return left if rel.kind is not JoinKind.INNER else left * estimator.rows(rel.right)
+
+
+_ROWS: Final[dict[type, Callable[[Estimator, Any], float]]] = {
+    Scan: _scan_rows,
+    Values: _values_rows,
+    Project: _input_rows,
+    Filter: _filter_rows,
+    Join: matching.join_rows,
+    DependentJoin: _dependent_rows,
+    Aggregate: _aggregate_rows,
+    Window: _input_rows,
+    Sort: _cut_rows,
+    Limit: _cut_rows,
+    Union: _union_rows,
+}
+
+# --------------------------------------------------------------------------------------------- columns
+
+
+def _scan_column(estimator: Estimator, rel: Scan, index: int) -> ColumnEstimate:
+    return estimator.samples.column(Origin(rel.table, rel.version, rel.columns[index]))
+
+
+def _project_column(estimator: Estimator, rel: Project, index: int) -> ColumnEstimate:
+    return estimator.expression(rel.input, rel.exprs[index])
+
+
+def _filter_column(estimator: Estimator, rel: Filter, index: int) -> ColumnEstimate:
+    before = estimator.column(rel.input, index)
+    own = predicate.restrict(estimator, rel.input, before, index, tree.conjuncts(rel.predicate))
+    share = min(1.0, own.domain / before.domain) if before.domain > 0 else 1.0
+    return thinned(own, estimator.rows(rel.input) * share, estimator.rows(rel))
+
+
+def thinned(column: ColumnEstimate, rows_before: float, rows_after: float) -> ColumnEstimate:
+    """The column after a filter that has no regard to it."""
+    if rows_after >= rows_before:
+        return column
+    left = remaining(column.distinct, rows_before, rows_after)
+    return column if left == column.distinct else expression.with_distinct(column, left)
+
+
+def _aggregate_column(estimator: Estimator, rel: Aggregate, index: int) -> ColumnEstimate:
+    groups = estimator.rows(rel)
+    if index >= len(rel.keys) + len(rel.aggregates):
+        return ColumnEstimate(float(len(rel.grouping_sets or ())), 1.0)
+    if index < len(rel.keys):
+        key = estimator.expression(rel.input, rel.keys[index])
+        alone = len(rel.keys) == 1 and rel.grouping_sets is None
+        return expression.as_key(key, groups) if alone else key
+    call: Aggregation = rel.aggregates[index - len(rel.keys)]
+    return expression.aggregated(estimator, rel.input, call, groups)
+
+
+def _window_column(estimator: Estimator, rel: Window, index: int) -> ColumnEstimate:
+    kept = len(rel.input.schema.fields)
+    if index < kept:
+        return estimator.column(rel.input, index)
+    rows = max(estimator.rows(rel.input), 1.0)
+    return ColumnEstimate(rows, rows, mean_bytes=float(rel.schema.fields[index].type.width_bytes))
+
+
+def _cut_column(estimator: Estimator, rel: Sort | Limit, index: int) -> ColumnEstimate:
+    return thinned(estimator.column(rel.input, index), estimator.rows(rel.input), estimator.rows(rel))
+
+
+def _union_column(estimator: Estimator, rel: Union, index: int) -> ColumnEstimate:
+    return expression.merged([estimator.column(source, index) for source in rel.sources], estimator.rows(rel))
+
+
+def _values_column(estimator: Estimator, rel: Values, index: int) -> ColumnEstimate:
+    values = [row[index] for row in rel.rows]
+    if not values:
+        return ColumnEstimate(0.0, 0.0)
+    return expression.merged([expression.constant(value) for value in dict.fromkeys(values)], float(len(values)))
+
+
+def _dependent_column(estimator: Estimator, rel: DependentJoin, index: int) -> ColumnEstimate:
+    left = len(rel.left.schema.fields)
+    if index < left:
+        return estimator.column(rel.left, index)
+    if rel.kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SINGLE):
+        return estimator.column(rel.right, index - left)
+    return expression.BOOLEAN
+
+
+_COLUMN: Final[dict[type, Callable[[Estimator, Any, int], ColumnEstimate]]] = {
+    Scan: _scan_column,
+    Values: _values_column,
+    Project: _project_column,
+    Filter: _filter_column,
+    Join: matching.join_column,
+    DependentJoin: _dependent_column,
+    Aggregate: _aggregate_column,
+    Window: _window_column,
+    Sort: _cut_column,
+    Limit: _cut_column,
+    Union: _union_column,
+}
