@@ -19,8 +19,8 @@ def expand(paths: PathLike | Iterable[PathLike], *, suffix: str) -> tuple[str, .
     """The absolute paths of all files that `paths` name.
 
     A folder gives the files below it whose name ends in `suffix`; a glob (`*`, `?`, `[…]`, `**`) the files it
-    matches and those in folders it matches. A list keeps its order, each entry's files sorted. Raises SourceMissing where an entry
-    names nothing, Unsupported for folders called `key=value`.
+    matches and those in folders it matches. A list keeps its order, each entry's files sorted.
+    Raises SourceMissing where an entry names nothing, Unsupported for folders called `key=value`.
     """
     entries = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not entries:

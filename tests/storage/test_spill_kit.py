@@ -1,0 +1,297 @@
+"""One conformance kit for every spill store, and what only the one on files can do wrong."""
+
+import os
+import resource
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from bireme.errors import SpillCorrupt, SpillFailed
+from bireme.storage.memory import MemorySpillStore
+from bireme.storage.spill import LocalSpillStore
+
+MAKERS = {
+    "memory": lambda folder, bytes_max=1 << 30: MemorySpillStore(bytes_max=bytes_max),
+    "local": lambda folder, bytes_max=1 << 30: LocalSpillStore(folder, bytes_max=bytes_max),
+    "local, a segment a batch": lambda folder, bytes_max=1 << 30: LocalSpillStore(
+        folder, bytes_max=bytes_max, segment_bytes=1
+    ),
+}
+
+
+def batch_of(rows, start=0):
+    numbers = range(start, start + rows)
+    return pa.record_batch(
+        {
+            "number": pa.array(numbers, pa.int64()),
+            "maybe": pa.array([None if i % 3 == 0 else i for i in numbers], pa.int32()),
+            "money": pa.array([Decimal(i) / 4 for i in numbers], pa.decimal64(15, 2)),
+            "word": pa.array([f"wörd {i % 5}" for i in numbers], pa.string()).dictionary_encode(),
+            "text": pa.array(["x" * (i % 50) for i in numbers], pa.string()),
+            "list": pa.array([[i] * (i % 3) for i in numbers], pa.list_(pa.int64())),
+        }
+    )
+
+
+@pytest.fixture(params=MAKERS)
+def make(request, tmp_path):
+    return lambda **options: MAKERS[request.param](tmp_path / "spill", **options)
+
+
+def test_batches_come_back_equal_in_any_order(make):
+    store = make()
+    batches = [batch_of(rows, start=rows) for rows in (1, 1000, 7, 0, 20_000)]
+    tickets = [store.write(batch) for batch in batches]
+    for ticket, batch in reversed(list(zip(tickets, batches, strict=True))):
+        found = store.read(ticket)
+        assert found.schema == batch.schema
+        assert found.equals(batch)
+    store.close()
+
+
+def test_a_batch_without_columns_keeps_its_rows(make):
+    store = make()
+    assert store.read(store.write(batch_of(12).select([]))).num_rows == 12
+    store.close()
+
+
+def test_a_slice_takes_room_for_its_own_rows_only(make):
+    store = make()
+    ticket = store.write(batch_of(10_000).slice(500, 10))
+    assert ticket.length < 10_000
+    assert store.read(ticket).equals(batch_of(10, start=500))
+    store.close()
+
+
+def test_equal_names_and_no_names_are_kept(make):
+    store = make()
+    batch = pa.RecordBatch.from_arrays([pa.array([1]), pa.array(["a"]), pa.array([None])], names=["a", "a", ""])
+    assert store.read(store.write(batch)).equals(batch)
+    store.close()
+
+
+def test_dropping_everything_gives_all_room_back(make):
+    store = make()
+    tickets = [store.write(batch_of(100)) for _ in range(5)]
+    assert store.bytes_used >= sum(ticket.length for ticket in tickets)
+    for ticket in tickets:
+        store.drop(ticket)
+    assert store.bytes_used == 0
+    again = store.write(batch_of(100))
+    assert store.read(again).equals(batch_of(100))
+    store.close()
+
+
+def test_a_dropped_batch_cannot_be_read(make):
+    store = make()
+    ticket = store.write(batch_of(3))
+    store.drop(ticket)
+    with pytest.raises(SpillFailed, match="gone"):
+        store.read(ticket)
+    store.close()
+
+
+def test_the_quota_is_named_and_leaves_the_store_usable(make):
+    store = make(bytes_max=50_000)
+    kept = store.write(batch_of(100))
+    with pytest.raises(SpillFailed, match="limit"):
+        store.write(batch_of(10_000))
+    assert store.bytes_used == kept.length
+    assert store.read(kept).equals(batch_of(100))
+    store.close()
+
+
+def test_closing_is_idempotent_and_final(make):
+    store = make()
+    ticket = store.write(batch_of(3))
+    store.close()
+    store.close()
+    assert store.bytes_used == 0
+    with pytest.raises(SpillFailed, match="closed"):
+        store.write(batch_of(1))
+    with pytest.raises(SpillFailed, match="closed"):
+        store.read(ticket)
+    store.drop(ticket)
+
+
+def test_many_threads_share_a_store(make):
+    store = make()
+    barrier = threading.Barrier(4)
+
+    def work(worker):
+        barrier.wait(timeout=10)
+        kept = []
+        for turn in range(25):
+            batch = batch_of(50 + turn, start=worker * 1000)
+            kept.append((store.write(batch), batch))
+            if turn % 3 == 2:
+                ticket, expected = kept.pop(turn % len(kept))
+                assert store.read(ticket).equals(expected)
+                store.drop(ticket)
+        for ticket, expected in kept:
+            assert store.read(ticket).equals(expected)
+            store.drop(ticket)
+
+    with ThreadPoolExecutor(4) as threads:
+        for done in [threads.submit(work, worker) for worker in range(4)]:
+            done.result(timeout=60)
+    assert store.bytes_used == 0
+    store.close()
+
+
+# ------------------------------------------------------------------------------------------ in memory
+
+
+def test_memory_faults_are_raised_and_leave_nothing():
+    errors = [SpillFailed("full")]
+    store = MemorySpillStore(bytes_max=1 << 20, fault=lambda operation: errors.pop() if errors else None)
+    with pytest.raises(SpillFailed, match="full"):
+        store.write(batch_of(5))
+    assert store.bytes_used == 0
+    ticket = store.write(batch_of(5))
+    store.damage(ticket, position=999)
+    with pytest.raises(SpillCorrupt):
+        store.read(ticket)
+
+
+# -------------------------------------------------------------------------------------------- on files
+
+
+def files_below(folder: Path):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def segment_file(folder: Path, ticket):
+    (home,) = [path for path in folder.iterdir() if path.is_dir()]
+    return home / str(ticket.segment)
+
+
+def test_an_unused_store_makes_no_folder(tmp_path):
+    store = LocalSpillStore(tmp_path / "spill", bytes_max=1)
+    store.close()
+    assert files_below(tmp_path) == []
+
+
+def test_close_leaves_nothing(tmp_path):
+    store = LocalSpillStore(tmp_path, bytes_max=1 << 30)
+    store.write(batch_of(10))
+    assert len(files_below(tmp_path)) == 3
+    store.close()
+    assert files_below(tmp_path) == []
+
+
+@pytest.mark.parametrize("where", [0, 5, 0.5, -1])
+def test_any_flipped_bit_is_noticed(tmp_path, where):
+    store = LocalSpillStore(tmp_path, bytes_max=1 << 30)
+    first, second = store.write(batch_of(100)), store.write(batch_of(200))
+    position = int(where * second.length) if isinstance(where, float) else where % second.length
+    with segment_file(tmp_path, second).open("r+b") as file:
+        file.seek(second.offset + position)
+        byte = file.read(1)[0]
+        file.seek(second.offset + position)
+        file.write(bytes([byte ^ 16]))
+    with pytest.raises(SpillCorrupt, match="checksum"):
+        store.read(second)
+    assert store.read(first).equals(batch_of(100))
+    store.close()
+
+
+def test_a_shortened_segment_is_noticed(tmp_path):
+    store = LocalSpillStore(tmp_path, bytes_max=1 << 30)
+    ticket = store.write(batch_of(100))
+    os.truncate(segment_file(tmp_path, ticket), ticket.length - 1)
+    with pytest.raises(SpillCorrupt):
+        store.read(ticket)
+    store.close()
+
+
+def test_a_folder_that_vanished_is_named(tmp_path):
+    store = LocalSpillStore(tmp_path / "spill", bytes_max=1 << 30)
+    ticket = store.write(batch_of(100))
+    segment_file(tmp_path / "spill", ticket).unlink()
+    with pytest.raises(SpillFailed, match="spill"):
+        store.read(ticket)
+    store.close()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    store = LocalSpillStore(tmp_path / "file" / "spill", bytes_max=1 << 30)
+    with pytest.raises(SpillFailed, match="choose another folder"):
+        store.write(batch_of(1))
+    store.close()
+
+
+def test_a_full_disk_leaves_nothing_of_the_write(tmp_path):
+    store = LocalSpillStore(tmp_path, bytes_max=1 << 30)
+    kept = store.write(batch_of(100))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # A limit on the size of files fails a write after its first bytes, as a full disk does.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (kept.length + 1000, before[1]))
+    try:
+        with pytest.raises(SpillFailed, match="cannot write"):
+            store.write(batch_of(1000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert store.bytes_used == kept.length
+    assert segment_file(tmp_path, kept).stat().st_size == kept.length
+    assert store.read(kept).equals(batch_of(100))
+    after = store.write(batch_of(1000))
+    assert store.read(after).equals(batch_of(1000))
+    store.close()
+
+
+def test_a_failed_first_write_leaves_no_segment(tmp_path):
+    store = LocalSpillStore(tmp_path, bytes_max=1 << 30)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        with pytest.raises(SpillFailed):
+            store.write(batch_of(1000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert store.bytes_used == 0
+    assert not [path for path in tmp_path.rglob("*") if path.name.isdecimal()]
+    store.close()
+
+
+def test_segments_are_cut_and_go_one_by_one(tmp_path):
+    store = LocalSpillStore(tmp_path, bytes_max=1 << 30, segment_bytes=100_000)
+    tickets = [store.write(batch_of(500)) for _ in range(12)]
+    segments = {ticket.segment for ticket in tickets}
+    assert len(segments) > 2
+    assert all(ticket.offset + ticket.length <= 100_000 for ticket in tickets)
+    for ticket in tickets[:-1]:
+        store.drop(ticket)
+    names = [path.name for path in tmp_path.rglob("*") if path.name.isdecimal()]
+    assert names == [str(tickets[-1].segment)]
+    store.close()
+
+
+ORPHAN = """
+import sys
+from pathlib import Path
+import pyarrow as pa
+from bireme.storage.spill import LocalSpillStore
+store = LocalSpillStore(Path(sys.argv[1]), bytes_max=1 << 30)
+store.write(pa.record_batch({"a": [1, 2, 3]}))
+import os
+os._exit(0)
+"""
+
+
+def test_what_a_killed_process_left_is_removed_and_the_living_are_not(tmp_path):
+    living = LocalSpillStore(tmp_path, bytes_max=1 << 30)
+    ticket = living.write(batch_of(10))
+    mine = files_below(tmp_path)
+    subprocess.run([sys.executable, "-c", ORPHAN, str(tmp_path)], check=True, timeout=60)
+    assert len(files_below(tmp_path)) == 2 * len(mine)
+    LocalSpillStore(tmp_path, bytes_max=1 << 30).close()
+    assert files_below(tmp_path) == mine
+    assert living.read(ticket).equals(batch_of(10))
+    living.close()
