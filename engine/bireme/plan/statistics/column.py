@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -77,12 +76,11 @@ def values_in_range(kind: DataType, low: float | None, high: float | None) -> fl
     return math.inf
 
 
-def chao(counts: Sequence[int] | dict[int, int], distinct: int) -> float:
+def chao(once: int, twice: int, distinct: int) -> float:
     """Chao's lower bound for the number of kinds behind a sample (Chao 1984), in the bias-corrected form.
 
-    `counts[k]` says how many kinds were seen exactly `k` times, for k = 1 and 2.
+    Of `distinct` kinds in the sample, `once` were seen exactly once and `twice` exactly twice.
     """
-    once, twice = counts[1], counts[2]
     return distinct + once * (once - 1) / (2 * (twice + 1))
 
 

@@ -9,6 +9,7 @@ distinct values scaled by rows; others are treated as drawn at random.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from bireme.data.schema import Schema
-from bireme.data.types import DataType
+from bireme.data.types import DataType, Kind
 from bireme.errors import BiremeError
 from bireme.plan.expr import Expr
 from bireme.plan.source import ColumnStatistics, TableSource, TableStatistics
@@ -25,8 +26,8 @@ from bireme.plan.statistics.column import ColumnEstimate, Origin, chao, position
 
 # Of distinct values where neither a range nor a sample tells: a tenth of the rows, a usual guess.
 _UNKNOWN_DISTINCT_SHARE: Final = 0.1
-# Rows and range of a dense key agree to within this.
-_DENSE_TOLERANCE: Final = 0.01
+# The share of the gaps between sampled values that lie inside a block of rows.
+_USUAL_GAPS_SHARE: Final = 0.98
 # A column in file order whose sample repeats values more often than this was sampled in blocks.
 _BLOCK_SHARE: Final = 0.9
 
@@ -76,13 +77,16 @@ class Samples:
         found: float | None = self._cache.get(key)
         if found is None:
             rows = float(self.statistics(table, version).rows)
-            counts = self._counts(table, version, columns)
+            groups = self._groups(table, version, columns)
             bound = rows
             product = 1.0
             for column in columns:
                 product *= max(1.0, self.column(Origin(table, version, column)).distinct)
             bound = min(bound, product)
-            found = bound if counts is None else _distinct(counts, rows, bound, clustered=False)
+            if groups is None:
+                found = bound
+            else:
+                found = _distinct(groups.column("count_all").to_numpy(), rows, bound, clustered=False, local=0.0)
             self._cache.put(key, found)
         return found
 
@@ -114,8 +118,8 @@ class Samples:
     def _sample(self, table: str, version: str, columns: Sequence[int]) -> pa.RecordBatch | None:
         return self._source(table, version).sample(columns)
 
-    def _counts(self, table: str, version: str, columns: tuple[int, ...]) -> np.ndarray | None:
-        """How often each distinct tuple occurs in the sample, rows with a NULL left out."""
+    def _groups(self, table: str, version: str, columns: tuple[int, ...]) -> pa.Table | None:
+        """The distinct tuples of the sample (without NULLs) and, as the last column, how often each occurs."""
         batch = self._sample(table, version, columns)
         if batch is None or batch.num_rows == 0:
             return None
@@ -127,8 +131,7 @@ class Samples:
             return None
         if any(column.null_count for column in batch.columns):
             grouped = grouped.drop_null()
-        counts: np.ndarray = grouped.column("count_all").to_numpy()
-        return counts
+        return grouped if grouped.num_rows else None
 
     def _estimate(self, origin: Origin) -> ColumnEstimate:
         table = self.statistics(origin.table, origin.version)
@@ -164,25 +167,43 @@ class Samples:
         if known.distinct is not None:
             distinct = min(known.distinct, bound)
             return distinct, distinct >= present
-        if known.clustered and abs(in_range - present) <= _DENSE_TOLERANCE * present:
-            return present, True
-        counts = self._counts(origin.table, origin.version, (origin.column,))
-        if counts is None or len(counts) == 0:
+        if in_range == present and kind.is_integer:
+            return present, True  # as many rows as values: a dense key
+        groups = self._groups(origin.table, origin.version, (origin.column,))
+        if groups is None:
             return (bound if in_range <= present else present * _UNKNOWN_DISTINCT_SHARE), False
-        distinct = _distinct(counts, present, bound, known.clustered)
+        local = 0.0
+        if low is not None and high is not None and (kind.is_integer or kind.kind is Kind.DATE):
+            local = (high - low + 1) / _usual_gap(groups.column(0), kind)
+        distinct = _distinct(groups.column("count_all").to_numpy(), present, bound, known.clustered, local)
         return distinct, distinct >= present and in_range >= present
 
 
-def _distinct(counts: np.ndarray, present: float, bound: float, clustered: bool) -> float:
-    """Distinct values behind a sample with these counts, of `present` rows in all, at most `bound`."""
+def _usual_gap(values: pa.ChunkedArray, kind: DataType) -> float:
+    """The mean distance between neighbouring values of a sample, without the few large ones.
+
+    A sample of blocks of rows has the neighbourhoods of a few values; inside these, keys are as dense as everywhere.
+    """
+    numbers = values.cast(pa.int32() if kind.kind is Kind.DATE else pa.int64()).to_numpy()
+    gaps = np.diff(np.sort(numbers))
+    if not len(gaps):
+        return 1.0
+    usual = np.sort(gaps)[: max(1, math.floor(len(gaps) * _USUAL_GAPS_SHARE))]
+    return max(1.0, float(usual.mean()))
+
+
+def _distinct(counts: np.ndarray, present: float, bound: float, clustered: bool, local: float) -> float:
+    """Distinct values behind a sample with these counts, of `present` rows in all, at most `bound`.
+
+    `local` is what the density of values in the sampled neighbourhoods promises for the whole range.
+    """
     sampled, distinct = int(counts.sum()), len(counts)
     if sampled >= present:
         return float(distinct)
     if distinct == sampled:
         return bound
+    few = np.bincount(np.minimum(counts, 3), minlength=3)
+    estimate = max(chao(int(few[1]), int(few[2]), distinct), local)
     if clustered and distinct < _BLOCK_SHARE * sampled:
-        estimate = present * distinct / sampled
-    else:
-        few = np.bincount(np.minimum(counts, 3), minlength=3)
-        estimate = chao({1: int(few[1]), 2: int(few[2])}, distinct)
+        estimate = max(estimate, present * distinct / sampled)
     return min(bound, max(float(distinct), estimate))
