@@ -1,0 +1,459 @@
+"""Expressions of the DataFrame API before they meet a frame: names, constants and functions, no types.
+
+Types, coercions and errors come when a frame takes an expression (`resolve`), at that very call. The functions are
+those of SQL (`plan.functions`); methods that Polars has and SQL means differently say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bireme.errors import ArgumentFault
+from bireme.frontend.literal import data_type, literal
+from bireme.plan.expr import Literal
+
+if TYPE_CHECKING:
+    from bireme.data.types import DataType
+    from bireme.frontend.namespaces import DateTimeNamespace, StringNamespace
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Many columns at once: those named, or all but `excluded` where `names` is None."""
+
+    names: tuple[str, ...] | None
+    excluded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    literal: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    name: str
+    args: tuple[Tree, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    arg: Tree
+    type: DataType
+    safe: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    branches: tuple[tuple[Tree, Tree], ...]
+    default: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    arg: Tree
+    items: tuple[Tree, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """An aggregate over the rows of a group, of a window (`over`), or of the whole frame."""
+
+    function: str
+    args: tuple[Tree, ...]
+    distinct: bool = False
+    filter: Tree | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    summary: Summary
+    partition: tuple[Tree, ...]
+    order: tuple[tuple[Tree, bool, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    arg: Tree
+    name: str
+
+
+Tree = Named | Several | Constant | Function | Conversion | Choice | Membership | Summary | Over | Renamed
+
+
+def tree_of(value: Any, *, strings_are_columns: bool = False) -> Tree:
+    """The tree of an expression, or of a plain value as a constant."""
+    if isinstance(value, Expression):
+        return value._tree
+    if isinstance(value, str) and strings_are_columns:
+        return Named(value)
+    return Constant(literal(value))
+
+
+class Expression:
+    """A column, a constant, or something computed from them; immutable. Made by `col` and `lit`."""
+
+    __slots__ = ("_tree",)
+    __hash__ = object.__hash__
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+
+    def __repr__(self) -> str:
+        return f"<bireme expression {describe(self._tree)}>"
+
+    def __bool__(self) -> bool:
+        raise ArgumentFault("an expression has no truth value; combine conditions with & | ~ instead of and, or, not")
+
+    def _call(self, name: str, *others: Any) -> Expression:
+        return Expression(Function(name, (self._tree, *(tree_of(other) for other in others))))
+
+    def _swapped(self, name: str, other: Any) -> Expression:
+        return Expression(Function(name, (tree_of(other), self._tree)))
+
+    def __add__(self, other: Any) -> Expression:
+        return self._call("add", other)
+
+    def __radd__(self, other: Any) -> Expression:
+        return self._swapped("add", other)
+
+    def __sub__(self, other: Any) -> Expression:
+        return self._call("subtract", other)
+
+    def __rsub__(self, other: Any) -> Expression:
+        return self._swapped("subtract", other)
+
+    def __mul__(self, other: Any) -> Expression:
+        return self._call("multiply", other)
+
+    def __rmul__(self, other: Any) -> Expression:
+        return self._swapped("multiply", other)
+
+    def __truediv__(self, other: Any) -> Expression:
+        return self._call("divide", other)
+
+    def __rtruediv__(self, other: Any) -> Expression:
+        return self._swapped("divide", other)
+
+    def __floordiv__(self, other: Any) -> Expression:
+        return _floor_divide(self, other)
+
+    def __rfloordiv__(self, other: Any) -> Expression:
+        return _floor_divide(Expression(tree_of(other)), self)
+
+    def __mod__(self, other: Any) -> Expression:
+        return _floor_modulo(self, other)
+
+    def __rmod__(self, other: Any) -> Expression:
+        return _floor_modulo(Expression(tree_of(other)), self)
+
+    def __pow__(self, other: Any) -> Expression:
+        return self._call("power", other)
+
+    def __neg__(self) -> Expression:
+        return self._call("negate")
+
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
+        return self._call("eq", other)
+
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
+        return self._call("ne", other)
+
+    def __lt__(self, other: Any) -> Expression:
+        return self._call("lt", other)
+
+    def __le__(self, other: Any) -> Expression:
+        return self._call("le", other)
+
+    def __gt__(self, other: Any) -> Expression:
+        return self._call("gt", other)
+
+    def __ge__(self, other: Any) -> Expression:
+        return self._call("ge", other)
+
+    def __and__(self, other: Any) -> Expression:
+        return self._call("and", other)
+
+    def __rand__(self, other: Any) -> Expression:
+        return self._swapped("and", other)
+
+    def __or__(self, other: Any) -> Expression:
+        return self._call("or", other)
+
+    def __ror__(self, other: Any) -> Expression:
+        return self._swapped("or", other)
+
+    def __invert__(self) -> Expression:
+        return self._call("not")
+
+    def alias(self, name: str) -> Expression:
+        """The same values under another name."""
+        return Expression(Renamed(self._tree, name))
+
+    def cast(self, dtype: Any, *, strict: bool = True) -> Expression:
+        """Converts to a type (a name such as 'decimal(15,2)', a Python or an Arrow type); what does not convert is an
+        error, or NULL where `strict` is False.
+        """
+        return Expression(Conversion(self._tree, data_type(dtype), not strict))
+
+    def is_in(self, values: Iterable[Any]) -> Expression:
+        """Whether the value is one of `values`; three-valued, as SQL's IN."""
+        if isinstance(values, (str, bytes, Expression)):
+            raise ArgumentFault("is_in() takes a list of values; for one value use ==")
+        return Expression(Membership(self._tree, tuple([tree_of(value) for value in values])))
+
+    def between(self, lower: Any, upper: Any) -> Expression:
+        """Whether lower <= value <= upper."""
+        return (self >= lower) & (self <= upper)
+
+    def is_null(self) -> Expression:
+        return self._call("is_null")
+
+    def is_not_null(self) -> Expression:
+        return self._call("is_not_null")
+
+    def eq_missing(self, other: Any) -> Expression:
+        """Equality in which NULL equals NULL."""
+        return self._call("is_not_distinct", other)
+
+    def ne_missing(self, other: Any) -> Expression:
+        """Inequality in which NULL equals NULL."""
+        return self._call("is_distinct", other)
+
+    def fill_null(self, value: Any) -> Expression:
+        return self._call("coalesce", value)
+
+    def abs(self) -> Expression:
+        return self._call("abs")
+
+    def round(self, decimals: int = 0) -> Expression:
+        return self._call("round", decimals)
+
+    def floor(self) -> Expression:
+        return self._call("floor")
+
+    def ceil(self) -> Expression:
+        return self._call("ceil")
+
+    def sqrt(self) -> Expression:
+        return self._call("sqrt")
+
+    def exp(self) -> Expression:
+        return self._call("exp")
+
+    def log(self) -> Expression:
+        """The natural logarithm."""
+        return self._call("ln")
+
+    def sign(self) -> Expression:
+        return self._call("sign")
+
+    def _summary(self, function: str, *, distinct: bool = False) -> Expression:
+        return Expression(Summary(function, (self._tree,), distinct))
+
+    def count(self) -> Expression:
+        """How many values are not NULL."""
+        return self._summary("count")
+
+    def sum(self) -> Expression:
+        """The sum; NULL where there is no value, as in SQL. Integers sum exactly, as decimal(38,0)."""
+        return self._summary("sum")
+
+    def mean(self) -> Expression:
+        return self._summary("avg")
+
+    def min(self) -> Expression:
+        return self._summary("min")
+
+    def max(self) -> Expression:
+        return self._summary("max")
+
+    def first(self) -> Expression:
+        """The value of the first row, in the order of the input."""
+        return self._summary("first")
+
+    def last(self) -> Expression:
+        """The value of the last row, in the order of the input."""
+        return self._summary("last")
+
+    def std(self, ddof: int = 1) -> Expression:
+        return self._summary(_by_ddof("stddev", ddof))
+
+    def var(self, ddof: int = 1) -> Expression:
+        return self._summary(_by_ddof("var", ddof))
+
+    def any(self) -> Expression:
+        return self._summary("bool_or")
+
+    def all(self) -> Expression:
+        return self._summary("bool_and")
+
+    def n_unique(self) -> Expression:
+        """How many different values there are; NULL counts as one."""
+        has_null = Expression(Summary("max", (self.is_null().cast(int)._tree,)))
+        return self._summary("count", distinct=True) + has_null.fill_null(0)
+
+    def filter(self, *predicates: Any) -> Expression:
+        """The aggregate over only the rows for which all predicates are TRUE."""
+        if not isinstance(self._tree, Summary) or self._tree.filter is not None or not predicates:
+            raise ArgumentFault(
+                "filter() goes behind one aggregate, with a predicate: col('x').sum().filter(col('y') > 0)"
+            )
+        condition = conjunction([tree_of(predicate) for predicate in predicates])
+        return Expression(Summary(self._tree.function, self._tree.args, self._tree.distinct, condition))
+
+    def over(self, *partition_by: Any, order_by: Any = None, descending: bool = False) -> Expression:
+        """The aggregate over the rows with the same keys; with `order_by`, over those up to each row and its peers."""
+        if not isinstance(self._tree, Summary):
+            raise ArgumentFault("over() goes directly behind an aggregate, such as col('x').sum().over('key')")
+        partition = tuple([tree_of(key, strings_are_columns=True) for key in partition_by])
+        keys = () if order_by is None else (order_by if isinstance(order_by, (list, tuple)) else (order_by,))
+        order = tuple([(tree_of(key, strings_are_columns=True), descending, False) for key in keys])
+        return Expression(Over(self._tree, partition, order))
+
+    @property
+    def str(self) -> StringNamespace:
+        """Functions of texts."""
+        from bireme.frontend.namespaces import StringNamespace
+
+        return StringNamespace(self)
+
+    @property
+    def dt(self) -> DateTimeNamespace:
+        """Functions of dates and times."""
+        from bireme.frontend.namespaces import DateTimeNamespace
+
+        return DateTimeNamespace(self)
+
+
+def _by_ddof(function: str, ddof: int) -> str:
+    if ddof not in (0, 1):
+        raise ArgumentFault(f"ddof must be 1 (sample) or 0 (population), not {ddof!r}")
+    return f"{function}_{'samp' if ddof else 'pop'}"
+
+
+def conjunction(trees: Sequence[Tree]) -> Tree:
+    """All of `trees` at once; there is at least one."""
+    return trees[0] if len(trees) == 1 else Function("and", tuple(trees))
+
+
+def _signs_differ(rest: Expression, divisor: Expression) -> Expression:
+    return (rest != 0) & ((rest < 0) != (divisor < 0))
+
+
+def _floor_modulo(value: Expression, divisor: Any) -> Expression:
+    """The remainder with the divisor's sign, as in Python and Polars; SQL's has the dividend's."""
+    by = Expression(tree_of(divisor))
+    rest = value._call("modulo", by)
+    return when(_signs_differ(rest, by)).then(rest + by).otherwise(rest)
+
+
+def _floor_divide(value: Expression, divisor: Any) -> Expression:
+    """The quotient rounded down, as in Python and Polars; SQL's `//` rounds towards zero."""
+    by = Expression(tree_of(divisor))
+    quotient = value._call("int_divide", by)
+    return when(_signs_differ(value._call("modulo", by), by)).then(quotient - 1).otherwise(quotient)
+
+
+def col(name: str | Sequence[str], *more: str) -> Expression:
+    """A column by name; several at once with more names or a list, all with `col('*')`."""
+    names = [*([name] if isinstance(name, str) else name), *more]
+    if not names or not all(isinstance(each, str) for each in names):
+        raise ArgumentFault("col() takes column names")
+    if names == ["*"]:
+        return all_columns()
+    return Expression(Named(names[0]) if len(names) == 1 else Several(tuple(names)))
+
+
+def all_columns() -> Expression:
+    """All columns of the frame."""
+    return Expression(Several(None))
+
+
+def exclude(*names: str) -> Expression:
+    """All columns of the frame but these."""
+    return Expression(Several(None, names))
+
+
+def lit(value: Any, dtype: Any = None) -> Expression:
+    """A constant; with `dtype`, converted to that type."""
+    constant = Expression(Constant(literal(value)))
+    return constant if dtype is None else constant.cast(dtype)
+
+
+def count() -> Expression:
+    """How many rows there are."""
+    return Expression(Summary("count_star", ()))
+
+
+class When:
+    """A condition that waits for its value."""
+
+    __slots__ = ("_branches", "_condition")
+
+    def __init__(self, branches: tuple[tuple[Tree, Tree], ...], condition: Tree) -> None:
+        self._branches = branches
+        self._condition = condition
+
+    def then(self, value: Any) -> Then:
+        """The value where the condition is TRUE; a text is a constant, as everywhere but in `select`."""
+        return Then((*self._branches, (self._condition, tree_of(value))))
+
+
+class Then(Expression):
+    """Branches so far; as an expression, NULL where none applies."""
+
+    __slots__ = ("_branches",)
+
+    def __init__(self, branches: tuple[tuple[Tree, Tree], ...]) -> None:
+        from bireme.data.types import NULL
+
+        super().__init__(Choice(branches, Constant(Literal(None, NULL))))
+        self._branches = branches
+
+    def when(self, *predicates: Any) -> When:
+        return When(self._branches, _condition(predicates))
+
+    def otherwise(self, value: Any) -> Expression:
+        return Expression(Choice(self._branches, tree_of(value)))
+
+
+def when(*predicates: Any) -> When:
+    """Starts a choice: `when(condition).then(value).otherwise(value)`."""
+    return When((), _condition(predicates))
+
+
+def _condition(predicates: tuple[Any, ...]) -> Tree:
+    if not predicates:
+        raise ArgumentFault("when() needs a condition")
+    return conjunction([tree_of(predicate) for predicate in predicates])
+
+
+def describe(tree: Tree) -> str:
+    """A short text of an expression, for messages and for columns without a name."""
+    match tree:
+        case Named(name):
+            return name
+        case Several(names):
+            return "*" if names is None else ", ".join(names)
+        case Constant(value):
+            return repr(value.value) if isinstance(value.value, str) else str(value.value)
+        case Function(name, args) | Summary(name, args):
+            return f"{name}({', '.join(map(describe, args))})"
+        case Conversion(arg, kind, _):
+            return f"cast({describe(arg)} as {kind})"
+        case Membership(arg, items):
+            return f"{describe(arg)} in ({', '.join(map(describe, items))})"
+        case Choice():
+            return "case"
+        case Over(summary, partition, _):
+            return f"{describe(summary)} over ({', '.join(map(describe, partition))})"
+        case Renamed(_, name):
+            return name

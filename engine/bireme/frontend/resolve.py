@@ -1,0 +1,314 @@
+"""Expressions of the DataFrame API meet a frame's schema: names become positions, everything gets its type.
+
+Aggregates go where the call wants them: `Grouped` collects those of `group_by().agg()`, `RowWise` makes window
+functions over the whole frame of those that stand among columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from bireme.data.schema import Schema
+from bireme.data.types import BOOL
+from bireme.errors import ArgumentFault, EngineBug, NameFault, TypeFault, Unsupported
+from bireme.frontend.expression import (
+    Choice,
+    Constant,
+    Conversion,
+    Expression,
+    Function,
+    Membership,
+    Named,
+    Over,
+    Renamed,
+    Several,
+    Summary,
+    Tree,
+    describe,
+    tree_of,
+)
+from bireme.plan import functions
+from bireme.plan.expr import (
+    UP_TO_PEERS,
+    WHOLE_PARTITION,
+    Aggregation,
+    Case,
+    Column,
+    Expr,
+    InList,
+    SortKey,
+    WindowCall,
+)
+
+
+def find_column(schema: Schema, name: str) -> int:
+    """The position of the column called `name`; exactly, else without regard to case. NameFault otherwise."""
+    exact = [index for index, field in enumerate(schema.fields) if field.name == name]
+    found = exact or schema.positions(name)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise NameFault(f"the name {name!r} stands for {len(found)} columns of this frame; rename one of them first")
+    raise NameFault(f"no column {name!r} in this frame{functions.suggest(name, schema.names)}")
+
+
+def trees(exprs: Iterable[Any], named: dict[str, Any], schema: Schema) -> list[tuple[str, Tree]]:
+    """The arguments of select and its siblings as (name, tree) pairs; `Several` and lists are spread out."""
+    found: list[tuple[str, Tree]] = []
+    for value in exprs:
+        if isinstance(value, (list, tuple)):
+            found += trees(value, {}, schema)
+            continue
+        found += [(output_name(tree), tree) for tree in _spread(tree_of(value, strings_are_columns=True), schema)]
+    for name, value in named.items():
+        found.append((name, tree_of(value, strings_are_columns=True)))
+    return found
+
+
+def _spread(tree: Tree, schema: Schema) -> list[Tree]:
+    """One tree for each of the columns that `Several` inside it stands for; the tree itself where there is none."""
+    several = _several_in(tree)
+    if several is None:
+        return [tree]
+    names = several.names
+    if names is None:
+        gone = {schema[find_column(schema, name)].name for name in several.excluded}
+        names = tuple([name for name in schema.names if name not in gone])
+    return [_replaced(tree, several, Named(name)) for name in names]
+
+
+def _parts(tree: Tree) -> tuple[Tree, ...]:
+    match tree:
+        case Function(_, args) | Summary(_, args):
+            return args
+        case Conversion(arg) | Renamed(arg) | Membership(arg):
+            return (arg,)
+        case Choice(branches, default):
+            return (*(part for branch in branches for part in branch), default)
+        case Over(summary):
+            return (summary,)
+        case _:
+            return ()
+
+
+def _several_in(tree: Tree) -> Several | None:
+    if isinstance(tree, Several):
+        return tree
+    return next((found for part in _parts(tree) if (found := _several_in(part)) is not None), None)
+
+
+def _replaced(tree: Tree, old: Tree, new: Tree) -> Tree:
+    if tree == old:
+        return new
+
+    def again(part: Tree) -> Tree:
+        return _replaced(part, old, new)
+
+    match tree:
+        case Function(name, args):
+            return Function(name, tuple(map(again, args)))
+        case Summary(name, args, distinct, condition):
+            return Summary(name, tuple(map(again, args)), distinct, condition)
+        case Conversion(arg, kind, safe):
+            return Conversion(again(arg), kind, safe)
+        case Renamed(arg, name):
+            return Renamed(again(arg), name)
+        case Membership(arg, items):
+            return Membership(again(arg), items)
+        case Choice(branches, default):
+            return Choice(tuple([(again(a), again(b)) for a, b in branches]), again(default))
+        case Over(summary, partition, order):
+            replaced = again(summary)
+            assert isinstance(replaced, Summary)
+            return Over(replaced, partition, order)
+        case _:
+            return tree
+
+
+def output_name(tree: Tree) -> str:
+    """The name of a column without an alias: that of its leftmost column, as in Polars, else its text."""
+    if isinstance(tree, Renamed):
+        return tree.name
+    if isinstance(tree, Named):
+        return tree.name
+    if isinstance(tree, Summary) and not tree.args:
+        return "len"
+    for part in _parts(tree):
+        if (name := _leftmost(part)) is not None:
+            return name
+    return "literal" if isinstance(tree, Constant) else describe(tree)
+
+
+def _leftmost(tree: Tree) -> str | None:
+    if isinstance(tree, Named):
+        return tree.name
+    if isinstance(tree, Renamed):
+        return tree.name
+    return next((name for part in _parts(tree) if (name := _leftmost(part)) is not None), None)
+
+
+def has_summary(tree: Tree) -> bool:
+    """Whether an aggregate stands in `tree` outside of `over`."""
+    return isinstance(tree, Summary) or (not isinstance(tree, Over) and any(has_summary(part) for part in _parts(tree)))
+
+
+def reads_rows(tree: Tree) -> bool:
+    """Whether `tree` reads a column outside of an aggregate."""
+    if isinstance(tree, Named | Over):
+        return True
+    return not isinstance(tree, Summary) and any(reads_rows(part) for part in _parts(tree))
+
+
+class Resolver:
+    """Resolves trees against a schema; subclasses say what an aggregate becomes."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    def resolve(self, tree: Tree) -> Expr:
+        match tree:
+            case Named(name):
+                index = find_column(self.schema, name)
+                return Column(index, self.schema[index].type)
+            case Constant(value):
+                return value
+            case Function(name, args):
+                return functions.scalar(name, [self.resolve(arg) for arg in args])
+            case Conversion(arg, kind, safe):
+                return functions.cast(self.resolve(arg), kind, safe)
+            case Choice():
+                return self._choice(tree)
+            case Membership():
+                return self._membership(tree)
+            case Renamed(arg, _):
+                return self.resolve(arg)
+            case Summary():
+                return self.summary(tree)
+            case Over():
+                return self.over(tree)
+            case Several():
+                raise ArgumentFault("several columns cannot stand where one value is needed")
+
+    def _choice(self, tree: Choice) -> Expr:
+        conditions = [self.predicate(condition) for condition, _ in tree.branches]
+        values = [self.resolve(value) for _, value in tree.branches]
+        default = self.resolve(tree.default)
+        kind = functions.common_type([*(value.type for value in values), default.type])
+        branches = [
+            (condition, functions.coerce(value, kind)) for condition, value in zip(conditions, values, strict=True)
+        ]
+        return Case(tuple(branches), functions.coerce(default, kind), kind)
+
+    def _membership(self, tree: Membership) -> Expr:
+        arg = self.resolve(tree.arg)
+        items = [self.resolve(item) for item in tree.items]
+        kind = functions.common_type([arg.type, *(item.type for item in items)])
+        return InList(functions.coerce(arg, kind), tuple([functions.coerce(item, kind) for item in items]), BOOL)
+
+    def predicate(self, tree: Tree) -> Expr:
+        expr = self.resolve(tree)
+        if expr.type.kind.value == "null":
+            return functions.coerce(expr, BOOL)
+        if expr.type is not BOOL:
+            raise TypeFault(f"a condition must be boolean, but {describe(tree)} is {expr.type}")
+        return expr
+
+    def aggregation(self, tree: Summary) -> Aggregation:
+        """The aggregate with its arguments over the rows of this schema."""
+        if any(has_summary(arg) for arg in tree.args):
+            raise Unsupported(f"{describe(tree)}: an aggregate of an aggregate; aggregate twice, in two steps")
+        rows = Scalars(self.schema)
+        args = [rows.resolve(arg) for arg in tree.args]
+        condition = None if tree.filter is None else rows.predicate(tree.filter)
+        return functions.aggregate(tree.function, args, distinct=tree.distinct, filter=condition)
+
+    def summary(self, tree: Summary) -> Expr:
+        raise NotImplementedError
+
+    def over(self, tree: Over) -> Expr:
+        raise NotImplementedError
+
+
+class Scalars(Resolver):
+    """Where no aggregate may stand."""
+
+    def summary(self, tree: Summary) -> Expr:
+        raise ArgumentFault(f"the aggregate {describe(tree)} cannot stand here; compute it in agg() or select() first")
+
+    def over(self, tree: Over) -> Expr:
+        raise ArgumentFault(f"{describe(tree)} cannot stand here; compute it in with_columns() first")
+
+
+class RowWise(Resolver):
+    """Among the columns of rows: an aggregate is one over the whole frame, repeated on every row.
+
+    `calls` are the window functions to append to the frame; expressions refer to them behind its columns.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        super().__init__(schema)
+        self.calls: list[WindowCall] = []
+
+    def summary(self, tree: Summary) -> Expr:
+        return self._call(WindowCall(self.aggregation(tree), (), (), WHOLE_PARTITION))
+
+    def over(self, tree: Over) -> Expr:
+        rows = Scalars(self.schema)
+        partition = tuple([rows.resolve(key) for key in tree.partition])
+        order = tuple([SortKey(rows.resolve(key), down, first) for key, down, first in tree.order])
+        frame = UP_TO_PEERS if order else WHOLE_PARTITION
+        return self._call(WindowCall(self.aggregation(tree.summary), partition, order, frame))
+
+    def _call(self, call: WindowCall) -> Expr:
+        if call not in self.calls:
+            self.calls.append(call)
+        return Column(len(self.schema) + self.calls.index(call), call.call.type)
+
+
+class Grouped(Resolver):
+    """Above a grouping: keys and aggregates become its columns, anything else must be made of them."""
+
+    def __init__(self, schema: Schema, keys: list[Expr], key_names: list[str]) -> None:
+        super().__init__(schema)
+        self._keys = keys
+        self._key_names = key_names
+        self.aggregations: list[Aggregation] = []
+
+    def resolve(self, tree: Tree) -> Expr:
+        if isinstance(tree, Named):
+            return self._key(tree)
+        if not has_summary(tree) and reads_rows(tree) and not isinstance(tree, Over):
+            expr = Scalars(self.schema).resolve(tree)
+            if expr in self._keys:
+                return Column(self._keys.index(expr), expr.type)
+        return super().resolve(tree)
+
+    def _key(self, tree: Named) -> Expr:
+        if tree.name in self._key_names:
+            index = self._key_names.index(tree.name)
+            return Column(index, self._keys[index].type)
+        position = find_column(self.schema, tree.name)
+        column = Column(position, self.schema[position].type)
+        if column not in self._keys:
+            raise ArgumentFault(
+                f"column {tree.name!r} is neither a key nor aggregated; choose a value with .first(), .max(), …"
+            )
+        return Column(self._keys.index(column), column.type)
+
+    def summary(self, tree: Summary) -> Expr:
+        call = self.aggregation(tree)
+        if call not in self.aggregations:
+            self.aggregations.append(call)
+        return Column(len(self._keys) + self.aggregations.index(call), call.type)
+
+    def over(self, tree: Over) -> Expr:
+        raise Unsupported(f"{describe(tree)} inside agg(); compute it in with_columns() before or after the grouping")
+
+
+def as_expression(value: Any) -> Expression:
+    """A value of the API as an expression; texts are columns."""
+    tree = tree_of(value, strings_are_columns=True)
+    if isinstance(tree, Several):
+        raise EngineBug("several columns where one was checked")
+    return Expression(tree)
