@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+
 from bireme.errors import SpillCorrupt, SpillFailed
 from bireme.storage.memory import MemorySpillStore
 from bireme.storage.spill import LocalSpillStore

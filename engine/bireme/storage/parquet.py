@@ -4,7 +4,7 @@ Rule: a table is immutable. It is the files as they were when their footers were
 names that version; `refresh` gives the table as it is now. Footers are read once and kept.
 
 Which files a path names is in `source_path`, what a footer says in `parquet_file`, what its statistics prove in
-`parquet_bounds`, skipping row groups in `parquet_prune`, decoding in `parquet_split`.
+`parquet_bounds`, skipping row groups in `prune`, decoding in `parquet_split`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from bireme.errors import SourceMismatch
 from bireme.plan.expr import Expr
 from bireme.plan.source import TableStatistics
 from bireme.storage.local import file_version, translate
-from bireme.storage.parquet_bounds import Bounds, bounds
+from bireme.storage.parquet_bounds import bounds
 from bireme.storage.parquet_file import ParquetFile, read_file
-from bireme.storage.parquet_prune import may_be_true
 from bireme.storage.parquet_sample import ParquetSample
 from bireme.storage.parquet_split import ParquetSplit
 from bireme.storage.parquet_statistics import table_statistics
+from bireme.storage.prune import Bounds, may_be_true
 from bireme.storage.source_path import PathLike, expand
 
 _FOOTER_THREADS_MAX: Final = 16

@@ -1,42 +1,25 @@
 """What the statistics of a row group prove about a column: bounds, and how many values are NULL.
 
 Rule: a bound is given only where the Parquet format and the known faults of its writers leave no doubt; None means "not
-known". Bounds are in the form of `plan.expr.Literal.value`. What follows from bounds is in `parquet_prune`.
+known". Bounds are in the form of `plan.expr.Literal.value`. What follows from bounds is in `prune`.
 """
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Final
 
 from bireme.data.types import DataType, Kind
 from bireme.plan.expr import Value
 from bireme.storage.parquet_file import FOREIGN_ERRORS, ParquetFile
+from bireme.storage.physical_value import NANOSECONDS, Decoder, count_decoder, unscaled_decimal
+from bireme.storage.prune import Bounds
 
-_EPOCH: Final = datetime.datetime(1970, 1, 1)
-_EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
-_NANOSECONDS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _UNIT_NAMES: Final = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
 Raw = int | float | bytes | bool
-Decoder = Callable[[Any], Value]
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Every value that is not NULL lies within [`low`, `high`]; None is no bound.
-
-    `nulls` is None where it is not known. A NaN may lie above any bound, so floats have no `high`.
-    """
-
-    rows: int
-    low: Value = None
-    high: Value = None
-    nulls: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +106,9 @@ def _decoder(kind: DataType, leaf: Any, string: Decoder) -> Decoder | None:
             return _float
         case Kind.STRING if physical == "BYTE_ARRAY":
             return string
-        case Kind.DATE if physical == "INT32":
-            return _date
         case Kind.DECIMAL:
             return _decimal_decoder(kind.scale, physical)
-        case Kind.TIME | Kind.TIMESTAMP | Kind.DURATION if physical in ("INT32", "INT64"):
+        case Kind.DATE | Kind.TIME | Kind.TIMESTAMP | Kind.DURATION if physical in ("INT32", "INT64"):
             return _time_decoder(kind, leaf)
         case _:
             return None
@@ -152,13 +133,6 @@ def _string_high(raw: bytes) -> Value:
         return None
 
 
-def _date(raw: int) -> Value:
-    try:
-        return datetime.date.fromordinal(raw + _EPOCH_DAY)
-    except (ValueError, OverflowError):
-        return None
-
-
 def _decimal_decoder(scale: int, physical: str) -> Decoder | None:
     if physical in ("INT32", "INT64"):
         return lambda raw: unscaled_decimal(int(raw), scale)
@@ -167,24 +141,14 @@ def _decimal_decoder(scale: int, physical: str) -> Decoder | None:
     return None
 
 
-def unscaled_decimal(unscaled: int, scale: int) -> Decimal:
-    """The decimal `unscaled` / 10 ** `scale`, built from digits: arithmetic would round to the context's precision."""
-    digits = tuple(map(int, str(abs(unscaled))))
-    return Decimal((int(unscaled < 0), digits, -scale))
-
-
 def _time_decoder(kind: DataType, leaf: Any) -> Decoder | None:
     """Stored counts have the file's unit, which may be finer than that of the Arrow type (seconds)."""
     stored = _stored_unit(leaf) or kind.unit
-    numerator, denominator = _NANOSECONDS[stored], _NANOSECONDS[kind.unit]
-    if kind.kind is Kind.DURATION:
-        return lambda raw: int(raw) * numerator // denominator
-    if kind.kind is Kind.TIME:
-        return lambda raw: _time(int(raw) * numerator)
-    if kind.unit == "ns":
-        return lambda raw: int(raw) * numerator
-    zone = datetime.UTC if kind.zone else None
-    return lambda raw: _timestamp(int(raw) * numerator, zone)
+    decode = count_decoder(kind)
+    if decode is None or stored == kind.unit:
+        return decode
+    numerator, denominator = NANOSECONDS[stored], NANOSECONDS[kind.unit]
+    return lambda raw: decode(raw * numerator // denominator)
 
 
 def _stored_unit(leaf: Any) -> str | None:
@@ -193,19 +157,3 @@ def _stored_unit(leaf: Any) -> str | None:
     except (ValueError, AttributeError):
         return None
     return _UNIT_NAMES.get(described.get("timeUnit", ""))
-
-
-def _time(nanoseconds: int) -> Value:
-    if nanoseconds % 1000 or not 0 <= nanoseconds < 86_400 * 10**9:
-        return None
-    return (_EPOCH + datetime.timedelta(microseconds=nanoseconds // 1000)).time()
-
-
-def _timestamp(nanoseconds: int, zone: datetime.timezone | None) -> Value:
-    if nanoseconds % 1000:
-        return None
-    try:
-        moment = _EPOCH + datetime.timedelta(microseconds=nanoseconds // 1000)
-    except OverflowError:
-        return None
-    return moment.replace(tzinfo=zone)

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, Final
 
 from bireme.data.types import Kind
 from bireme.plan.expr import Value
 from bireme.plan.source import ColumnStatistics, TableStatistics
+from bireme.storage.array_bounds import is_clustered
 from bireme.storage.parquet_bounds import RawBounds, high_decoder, low_decoder, order_key, raw_bounds
 from bireme.storage.parquet_file import FOREIGN_ERRORS, ParquetFile
 
-# In a table in random order every pair of neighbouring ranges overlaps; in a sorted one at most a few do.
-_OVERLAPS_SHARE_MAX: Final = 0.1
 _LENGTH_BYTES: Final = 4  # PLAIN pages store the length of each string
 
 
@@ -62,7 +60,7 @@ def _column_statistics(files: Sequence[ParquetFile], column: int, rows: int) -> 
         maximum=gathered.high if gathered.has_high else None,
         null_count=gathered.nulls,
         mean_bytes=_mean_bytes(files, column, rows),
-        clustered=gathered.has_ranges and len(gathered.orders) == 1 and _is_clustered(gathered.ranges),
+        clustered=gathered.has_ranges and len(gathered.orders) == 1 and is_clustered(gathered.ranges),
     )
 
 
@@ -93,14 +91,6 @@ def _add_bounds(gathered: _Gathered, file: ParquetFile, column: int, raws: list[
     gathered.add_high(None if decode_high is None else decode_high(high))
     gathered.orders.add(name)
     gathered.ranges.extend((key(raw.low), key(raw.high)) for raw in raws)
-
-
-def _is_clustered(ranges: list[tuple[Any, Any]]) -> bool:
-    if len(ranges) < 2:
-        return False
-    ranges.sort()
-    overlaps = sum(high > next_low or low == next_low for (low, high), (next_low, _) in pairwise(ranges))
-    return bool(overlaps <= _OVERLAPS_SHARE_MAX * (len(ranges) - 1))
 
 
 def _mean_bytes(files: Sequence[ParquetFile], column: int, rows: int) -> float | None:

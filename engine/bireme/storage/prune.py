@@ -1,7 +1,7 @@
-"""Which row groups a filter cannot be TRUE in, proved from bounds. Pure.
+"""Which parts of a table a filter cannot be TRUE in, proved from bounds. Pure.
 
 Rule: a predicate is evaluated over sets of truth values. Each subexpression gives every truth value that it may take on
-some row, never fewer; a row group may be skipped where TRUE is not among them. What is not understood may be anything.
+some row, never fewer; a part may be skipped where TRUE is not among them. What is not understood may be anything.
 """
 
 from __future__ import annotations
@@ -9,17 +9,31 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from bireme.data.types import DataType, Kind
 from bireme.plan.expr import Call, Cast, Column, Expr, InList, Literal, Value
-from bireme.storage.parquet_bounds import Bounds
 
 # Sets of truth values, as bits.
 TRUE: Final = 1
 FALSE: Final = 2
 NULL: Final = 4
 ANY: Final = TRUE | FALSE | NULL
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Every value that is not NULL lies within [`low`, `high`]; None is no bound.
+
+    `nulls` is None where it is not known. A NaN may lie above any bound, so floats have no `high`.
+    """
+
+    rows: int
+    low: Value = None
+    high: Value = None
+    nulls: int | None = None
+
 
 Columns = Sequence[Callable[[], Bounds]]
 
