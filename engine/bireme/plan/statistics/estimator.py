@@ -105,12 +105,14 @@ class Estimator:
         whole = remaining(base.domain, base.rows, rows) if base.rows > rows else base.domain
         return max(1.0, min(rows, math.prod([column.distinct for column in columns]), whole))
 
-    def domain(self, rel: Rel, exprs: Sequence[Expr]) -> float:
-        """How many distinct tuples `exprs` had before filters on other columns."""
+    def domain(self, rel: Rel, exprs: Sequence[Expr]) -> tuple[float, bool]:
+        """How many distinct tuples `exprs` had before filters on other columns, and whether a table has each once."""
         columns = [self.expression(rel, expr) for expr in exprs]
         if len(columns) == 1:
-            return columns[0].domain
-        return max(1.0, min(math.prod([column.domain for column in columns]), self._origin_tuples(columns).domain))
+            return columns[0].domain, columns[0].unique
+        base = self._origin_tuples(columns)
+        unique = base.domain >= base.rows and base.rows < math.inf
+        return max(1.0, min(math.prod([column.domain for column in columns]), base.domain)), unique
 
     def _origin_tuples(self, columns: Sequence[ColumnEstimate]) -> _Tuples:
         """Distinct tuples of the columns in the one table they come from; infinite where there is none."""

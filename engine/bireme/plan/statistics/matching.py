@@ -16,7 +16,7 @@ from bireme.plan import tree
 from bireme.plan.expr import Expr
 from bireme.plan.relation import Join, JoinKind, Rel
 from bireme.plan.statistics import expression, predicate
-from bireme.plan.statistics.column import ColumnEstimate, equality, remaining
+from bireme.plan.statistics.column import ColumnEstimate, equality, matched_domains, remaining
 
 if TYPE_CHECKING:
     from bireme.plan.statistics.estimator import Estimator
@@ -34,8 +34,29 @@ def key_share(
         share *= equality(estimator.expression(left, left_key), estimator.expression(right, right_key))
     if len(left_keys) < 2:
         return share
-    tuples = max(estimator.domain(left, left_keys), estimator.domain(right, right_keys))
-    return max(share, 1.0 / max(tuples, 1.0))
+    return share * key_correction(estimator, left, right, left_keys, right_keys)
+
+
+def key_correction(
+    estimator: Estimator, left: Rel, right: Rel, left_keys: Sequence[Expr], right_keys: Sequence[Expr]
+) -> float:
+    """By how much more pairs of rows agree in several columns than if these were independent; at least 1."""
+    independent = math.prod(
+        [
+            matched_domains(estimator.expression(left, left_key), estimator.expression(right, right_key))
+            for left_key, right_key in zip(left_keys, right_keys, strict=True)
+        ]
+    )
+    (of_left, left_unique), (of_right, right_unique) = (
+        estimator.domain(left, left_keys),
+        estimator.domain(right, right_keys),
+    )
+    if left_unique or right_unique:
+        # One side refers to the other's key, so it has no more tuples than that; a sample cannot always tell which.
+        chosen = min([tuples for tuples, unique in ((of_left, left_unique), (of_right, right_unique)) if unique])
+    else:
+        chosen = max(of_left, of_right)
+    return max(1.0, independent / max(chosen, 1.0))
 
 
 def covered(

@@ -1,0 +1,234 @@
+"""The join graph of a region of a plan: what is joined, and which predicates connect it.
+
+A region is a maximal tree of joins, with the filters and projections between them. Its **units** are the relations at
+its leaves and its **attachments**: SEMI, ANTI, LEFT, MARK and SINGLE joins. An attachment gives each row of its left
+side some rows that depend on the columns of that row alone, so it commutes with inner joins and filters that do
+not read what it adds; it may be applied to any part of the graph that has the units it reads.
+
+All columns of all units are numbered through; expressions in a graph are over these numbers. Equalities form
+classes: inside a class any two members may be compared, which lets relations be joined that the query did not
+compare directly.
+
+How orders are judged and searched is in `order_joins_search`; making a plan of one, in `order_joins_build`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from bireme.data.types import BOOL
+from bireme.plan import tree
+from bireme.plan.expr import Call, Column, Expr
+from bireme.plan.relation import Filter, Join, JoinKind, Project, Rel
+
+_ATTACHED = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.MARK, JoinKind.SINGLE, JoinKind.RIGHT})
+_KEEPS_LEFT_ONLY = frozenset({JoinKind.SEMI, JoinKind.ANTI})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attachment:
+    """A join of each row with `right` by itself; `needs` are the units its left side must have.
+
+    `left_keys` and `residual` are over the columns of the graph, in which those of `right` start at the unit's
+    `start`; `right_keys` are over `right`.
+    """
+
+    kind: JoinKind
+    right: Rel
+    left_keys: tuple[Expr, ...]
+    right_keys: tuple[Expr, ...]
+    residual: Expr | None
+    null_equal_count: int
+    null_aware: bool
+    needs: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unit:
+    """A leaf (`attachment` None) or an attachment; its columns are `start` and following."""
+
+    rel: Rel
+    start: int
+    attachment: Attachment | None = None
+
+
+@dataclass(slots=True, eq=False)
+class EqualityClass:
+    """Expressions that are equal in every row of the result, with the units each of them reads."""
+
+    members: list[Expr]
+    units: list[int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predicate:
+    """A conjunct that is not an equality of two parts, and the units it reads.
+
+    `null_equal` are its two sides when it says that they are equal or both NULL: then it can be a join key.
+    """
+
+    expr: Expr
+    units: int
+    null_equal: tuple[Expr, Expr] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class JoinGraph:
+    """Units, classes and predicates of a region, and the region's output over their columns."""
+
+    units: list[Unit] = field(default_factory=list)
+    classes: list[EqualityClass] = field(default_factory=list)
+    predicates: list[Predicate] = field(default_factory=list)
+    outputs: tuple[Expr, ...] = ()
+    width: int = 0
+    unit_of: list[int] = field(default_factory=list)
+
+    def units_read(self, expr: Expr) -> int:
+        """The units whose columns `expr` reads, as a mask."""
+        mask = 0
+        for column in tree.columns_in(tree.column_mask(expr)):
+            mask |= 1 << self.unit_of[column]
+        return mask
+
+    def add_unit(self, rel: Rel, columns: int, attachment: Attachment | None = None) -> int:
+        """Adds a unit with so many columns; gives the number of its first one."""
+        start, index = self.width, len(self.units)
+        self.units.append(Unit(rel, start, attachment))
+        self.unit_of.extend([index] * columns)
+        self.width += columns
+        return start
+
+    def add_conjunct(self, expr: Expr) -> None:
+        """Adds a condition that every row of the result must meet."""
+        if expr.__class__ is Call and len(expr.args) == 2:
+            left, right = expr.args
+            left_units, right_units = self.units_read(left), self.units_read(right)
+            if left_units and right_units and not left_units & right_units:
+                if expr.function == "eq":
+                    self._equate(left, left_units, right, right_units)
+                    return
+                if expr.function == "is_not_distinct":
+                    self.predicates.append(Predicate(expr, left_units | right_units, (left, right)))
+                    return
+        self.predicates.append(Predicate(expr, self.units_read(expr)))
+
+    def _equate(self, left: Expr, left_units: int, right: Expr, right_units: int) -> None:
+        first, second = self._class_of(left, left_units), self._class_of(right, right_units)
+        if first is second:
+            return
+        for member, units in zip(second.members, second.units, strict=True):
+            if not any(member is known for known in first.members):
+                first.members.append(member)
+                first.units.append(units)
+        self.classes.remove(second)
+
+    def _class_of(self, expr: Expr, units: int) -> EqualityClass:
+        for group in self.classes:
+            if any(expr is member for member in group.members):
+                return group
+        made = EqualityClass([expr], [units])
+        self.classes.append(made)
+        return made
+
+
+def is_region(rel: Rel) -> bool:
+    """Whether `rel` is a join that can be ordered, under filters and projections."""
+    while isinstance(rel, (Filter, Project)):
+        rel = rel.input
+    return rel.__class__ is Join and rel.kind is not JoinKind.FULL
+
+
+def extract(region: Rel, visit: Callable[[Rel], Rel], is_barrier: Callable[[Rel], bool]) -> JoinGraph:
+    """The join graph of `region`. `visit` orders the plans of its leaves; a barrier inside it becomes a leaf."""
+    graph = JoinGraph()
+    graph.outputs = _Extraction(graph, visit, is_barrier).walk(region, top=True)
+    return graph
+
+
+class _Extraction:
+    """One walk over a region, which gives each relation's columns over those of the graph."""
+
+    def __init__(self, graph: JoinGraph, visit: Callable[[Rel], Rel], is_barrier: Callable[[Rel], bool]) -> None:
+        self.graph = graph
+        self.visit = visit
+        self.is_barrier = is_barrier
+
+    def walk(self, rel: Rel, *, top: bool = False) -> tuple[Expr, ...]:
+        if not is_region(rel) or (not top and self.is_barrier(rel)):
+            return self._leaf(rel)
+        match rel:
+            case Filter(source, predicate):
+                outputs = self.walk(source)
+                for part in tree.conjuncts(predicate):
+                    self.graph.add_conjunct(tree.substitute(self._expr(part), outputs))
+                return outputs
+            case Project(source, exprs):
+                outputs = self.walk(source)
+                return tuple([tree.substitute(self._expr(expr), outputs) for expr in exprs])
+            case Join() if rel.kind in _ATTACHED:
+                return self._attach(rel)
+            case Join():
+                return self._inner(rel)
+            case _:
+                raise AssertionError(rel)
+
+    def _expr(self, expr: Expr) -> Expr:
+        """The expression with the plans of its subqueries ordered."""
+        if not tree.holds_subquery(expr):
+            return expr
+        return tree.map_expr(expr, lambda part: tree.with_plan(part, self.visit))
+
+    def _leaf(self, rel: Rel) -> tuple[Expr, ...]:
+        rel = self.visit(rel)
+        fields = rel.schema.fields
+        start = self.graph.add_unit(rel, len(fields))
+        return tuple([Column(start + index, column.type) for index, column in enumerate(fields)])
+
+    def _inner(self, rel: Join) -> tuple[Expr, ...]:
+        left, right = self.walk(rel.left), self.walk(rel.right)
+        for index, (left_key, right_key) in enumerate(zip(rel.left_keys, rel.right_keys, strict=True)):
+            sides = (tree.substitute(self._expr(left_key), left), tree.substitute(self._expr(right_key), right))
+            function = "is_not_distinct" if index < rel.null_equal_count else "eq"
+            self.graph.add_conjunct(Call(function, sides, BOOL))
+        for part in tree.conjuncts(rel.residual):
+            self.graph.add_conjunct(tree.substitute(self._expr(part), (*left, *right)))
+        return (*left, *right)
+
+    def _attach(self, rel: Join) -> tuple[Expr, ...]:
+        mirrored = rel.kind is JoinKind.RIGHT
+        kept, added = (rel.right, rel.left) if mirrored else (rel.left, rel.right)
+        kept_keys, added_keys = (rel.right_keys, rel.left_keys) if mirrored else (rel.left_keys, rel.right_keys)
+        first_unit = len(self.graph.units)
+        outputs = self.walk(kept)
+        inside = (1 << len(self.graph.units)) - (1 << first_unit)
+        right = self.visit(added)
+        fields = right.schema.fields
+        start = self.graph.width
+        extra = tuple([Column(start + index, column.type) for index, column in enumerate(fields)])
+        both = (*extra, *outputs) if mirrored else (*outputs, *extra)
+        keys = tuple([tree.substitute(self._expr(key), outputs) for key in kept_keys])
+        residual = None if rel.residual is None else tree.substitute(self._expr(rel.residual), both)
+        marked = rel.kind is JoinKind.MARK
+        needs = 0
+        for expr in (*keys, *tree.conjuncts(residual)):
+            own = tree.column_mask(expr) & ((1 << start) - 1)
+            for column in tree.columns_in(own):
+                needs |= 1 << self.graph.unit_of[column]
+        if not needs or rel.kind is JoinKind.SINGLE:
+            # A SINGLE join may fail: it is never asked of rows that the query would not have asked it of.
+            needs = inside
+        attachment = Attachment(
+            JoinKind.LEFT if mirrored else rel.kind,
+            right,
+            keys,
+            tuple([self._expr(key) for key in added_keys]),
+            residual,
+            rel.null_equal_count,
+            rel.null_aware,
+            needs,
+        )
+        self.graph.add_unit(right, len(fields) + marked, attachment)
+        if marked:
+            return (*outputs, Column(start + len(fields), BOOL))
+        return outputs if rel.kind in _KEEPS_LEFT_ONLY else both
