@@ -1,22 +1,13 @@
 """Whether an expression can be NULL, as far as schemas and functions prove it.
 
-A `False` is a proof; a `True` only the lack of one.
+A `False` is a proof; a `True` only the lack of one. When each function gives NULL is in `functions`.
 """
 
 from __future__ import annotations
 
-from typing import Final
-
 from bireme.data.schema import Schema
 from bireme.plan.expr import Call, Case, Cast, Column, Exists, Expr, InList, Literal
-
-# Functions whose result can be NULL although no argument is; all others are NULL exactly where an argument is.
-_MAY_INVENT_NULL: Final = frozenset(
-    {"divide", "int_divide", "modulo", "nullif", "split_part", "regexp_extract", "try_strptime"}
-)
-_NEVER_NULL: Final = frozenset(
-    {"is_null", "is_not_null", "is_true", "is_not_true", "is_false", "is_not_false", "is_distinct", "is_not_distinct"}
-)
+from bireme.plan.functions import NullRule, null_rule
 
 
 def is_nullable(expr: Expr, schema: Schema) -> bool:
@@ -27,11 +18,7 @@ def is_nullable(expr: Expr, schema: Schema) -> bool:
         case Literal(value):
             return value is None
         case Call(function, args):
-            if function in _NEVER_NULL:
-                return False
-            if function == "coalesce":
-                return all(is_nullable(arg, schema) for arg in args)
-            return function in _MAY_INVENT_NULL or any(is_nullable(arg, schema) for arg in args)
+            return _is_call_nullable(null_rule(function), args, schema)
         case Cast(arg, _, safe):
             return safe or is_nullable(arg, schema)
         case Case(branches, default):
@@ -42,3 +29,15 @@ def is_nullable(expr: Expr, schema: Schema) -> bool:
             return False
         case _:
             return True
+
+
+def _is_call_nullable(rule: NullRule, args: tuple[Expr, ...], schema: Schema) -> bool:
+    match rule:
+        case NullRule.NEVER:
+            return False
+        case NullRule.ADDS:
+            return True
+        case NullRule.ALL:
+            return all(is_nullable(arg, schema) for arg in args)
+        case NullRule.STRICT | NullRule.ANY:
+            return any(is_nullable(arg, schema) for arg in args)
