@@ -1,8 +1,8 @@
 """Arithmetic: + - * / // %, the sign, and the bits of integers, over numbers, dates and spans of time.
 
 The type rules are DuckDB's. Two decimals are added at the larger scale; a product keeps all its digits, but stays
-within 18 where both factors do (its overflow is checked when it runs). `/` divides doubles. An integer constant beside a
-decimal counts only the digits it has.
+within 18 where both factors do (its overflow is checked when it runs). `/` divides doubles. An integer constant beside
+a decimal counts only the digits it has.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which types go together: casts a query may write, casts the binder inserts, and the type several values share.
 
-Casts of constants fold here where they cannot fail. A string constant takes the type that its place asks for; an integer
-or decimal constant takes a type that holds it exactly, so that no column is cast for its sake; NULL takes any type. What
-a cast does to a value is in `conversion`.
+Casts of constants fold here where they cannot fail. A string constant takes the type that its place asks for; an
+integer or decimal constant takes a type that holds it exactly, so that no column is cast for its sake; NULL takes any
+type. What a cast does to a value is in `conversion`.
 """
 
 from __future__ import annotations
@@ -238,6 +238,7 @@ def common_type(types: Iterable[DataType]) -> DataType:
     return common
 
 
+@lru_cache(maxsize=256)
 def exact_decimal(value: int) -> DataType:
     """The smallest decimal type that holds an integer constant."""
     return capped_decimal(len(str(abs(value))), 0)

@@ -50,6 +50,8 @@ def _as_date(expr: Expr, beside: Sequence[Expr]) -> Expr:
 
 def comparison(name: str, args: Args) -> Expr:
     left, right = args
+    if left.type is not right.type and isinstance(right, Literal) and not isinstance(left, Literal):
+        right = adapt(right, left.type) or right
     if left.type is not right.type:
         left, right = compared(args, equality=name in _EQUALITIES, place="a comparison")
     if left.type.kind is Kind.NULL and name not in ("is_distinct", "is_not_distinct"):
