@@ -1,1 +1,5 @@
 """SQL text to a typed plan."""
+
+from bireme.frontend.sql.binder import bind_sql
+
+__all__ = ["bind_sql"]

@@ -1,0 +1,61 @@
+"""The entrance: SQL text and a catalog to a typed plan.
+
+`parse` makes the syntax tree; `query` and what it calls bind it. Here the pieces are put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from sqlglot import expressions as exp
+
+from bireme.errors import QueryError, Unsupported
+from bireme.frontend.catalog import Catalog
+from bireme.frontend.sql import calls, literals, operators, subquery, windows
+from bireme.frontend.sql.context import Block, Handler, Statement
+from bireme.frontend.sql.joins import joined
+from bireme.frontend.sql.parse import DIALECT, TOO_DEEP, parse
+from bireme.frontend.sql.query import bind_query
+from bireme.frontend.sql.syntax import Node
+from bireme.plan.relation import Rel
+
+HANDLERS: Final[Mapping[type[Node], Handler]] = {
+    **literals.HANDLERS,
+    **operators.HANDLERS,
+    **calls.HANDLERS,
+    **windows.HANDLERS,
+    **subquery.HANDLERS,
+}
+
+
+def bind_sql(
+    text: str,
+    catalog: Catalog,
+    *,
+    dialect: str = DIALECT,
+    parameters: Sequence[object] | Mapping[str, object] | None = None,
+) -> Rel:
+    """The plan of the one query in `text`; the names of its schema are those of the result's columns.
+
+    `parameters` are the values of `?` and `$1` (a sequence) or `$name` (a mapping). Raises QueryError, with the place
+    in the text, for anything that is not a query over the tables of `catalog`.
+    """
+    tree, text = parse(text, dialect)
+    try:
+        statement = Statement(
+            text, catalog, HANDLERS, bind_query, joined, parameters=parameters, placeholders=_placeholders(tree)
+        )
+        return bind_query(tree, Block(statement, None, {})).relation
+    except QueryError as error:
+        if error.text is None:
+            error.text = text
+        raise
+    except RecursionError:
+        raise Unsupported(TOO_DEEP, text=text) from None
+
+
+def _placeholders(tree: Node) -> tuple[int, ...]:
+    """Where the `?` of a query stand, in order; empty without looking where there are none."""
+    places = [node.meta["start"] for node in tree.find_all(exp.Placeholder) if node.args.get("this") is None]
+    return tuple(sorted(places))

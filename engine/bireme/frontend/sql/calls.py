@@ -1,0 +1,289 @@
+"""Calls of functions: scalar functions, aggregates with DISTINCT, FILTER and ORDER BY, window functions, grouping().
+
+What functions there are is in `plan.functions`. Aggregates and windows leave a stand-in column in the expression
+around them (`context.StandIns`); `grouping` replaces it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import expressions as exp
+
+from bireme.data.types import BOOL, INT64, STRING
+from bireme.errors import ClauseFault, NameFault, QueryError, Unsupported
+from bireme.frontend.sql.context import STAND_INS, Context, Handler
+from bireme.frontend.sql.operators import part
+from bireme.frontend.sql.syntax import Node, check_arguments, located
+from bireme.plan import functions
+from bireme.plan.expr import Aggregation, Column, Expr, Literal, OuterColumn, SortKey
+
+_GROUPING: Final = frozenset({"grouping", "grouping_id"})
+
+
+@dataclass(slots=True)
+class Invocation:
+    """A call as it was written: name, arguments and the clauses inside and behind its parentheses."""
+
+    name: str
+    args: list[Node]
+    distinct: bool = False
+    order: list[Node] | None = None
+    filter: Node | None = None
+    ignore_nulls: bool = False
+
+
+def read_call(node: Node) -> Invocation:
+    """Takes a call out of the clauses around it."""
+    kind = node.__class__
+    if kind is exp.Filter:
+        check_arguments(node, ("this", "expression"))
+        call = read_call(node.args["this"])
+        where = node.args["expression"]
+        check_arguments(where, ("this",))
+        call.filter = where.args["this"]
+        return call
+    if kind is exp.IgnoreNulls or kind is exp.RespectNulls:
+        check_arguments(node, ("this",))
+        call = read_call(node.args["this"])
+        call.ignore_nulls = kind is exp.IgnoreNulls
+        return call
+    if kind is exp.WithinGroup:
+        raise Unsupported("WITHIN GROUP is not supported; write the order inside the call: f(x ORDER BY y)")
+    if kind is not exp.Anonymous:
+        raise Unsupported("only functions by name can be aggregates or have a window")
+    check_arguments(node, ("this", "expressions"))
+    name = node.args["this"]
+    call = Invocation((name if isinstance(name, str) else name.name).lower(), [])
+    for arg in node.args.get("expressions") or []:
+        _read_argument(arg, call)
+    return call
+
+
+def _read_argument(node: Node, call: Invocation) -> None:
+    """Takes one argument; the parser hangs DISTINCT and ORDER BY on the argument they stand next to."""
+    kind = node.__class__
+    if kind is exp.Order:
+        check_arguments(node, ("this", "expressions"))
+        call.order = node.args["expressions"]
+        _read_argument(node.args["this"], call)
+    elif kind is exp.Distinct:
+        check_arguments(node, ("expressions",))
+        call.distinct = True
+        call.args.extend(node.args["expressions"])
+    elif kind is exp.IgnoreNulls or kind is exp.RespectNulls:
+        check_arguments(node, ("this",))
+        call.ignore_nulls = kind is exp.IgnoreNulls
+        _read_argument(node.args["this"], call)
+    elif kind in (exp.Limit, exp.HavingMax, exp.Lambda, exp.Kwarg, exp.PropertyEQ, exp.Alias):
+        raise Unsupported(f"{_ARGUMENT_KINDS[kind]} in a call is not supported")
+    else:
+        call.args.append(node)
+
+
+_ARGUMENT_KINDS: Final = {
+    exp.Limit: "LIMIT",
+    exp.HavingMax: "HAVING MAX and MIN",
+    exp.Lambda: "a lambda",
+    exp.Kwarg: "a named argument",
+    exp.PropertyEQ: "a named argument",
+    exp.Alias: "an alias",
+}
+
+
+def call(node: exp.Anonymous, context: Context) -> Expr:
+    return _call(read_call(node), context)
+
+
+def modified_call(node: Node, context: Context) -> Expr:
+    """A call with FILTER or IGNORE NULLS."""
+    return _call(read_call(node), context)
+
+
+def _call(read: Invocation, context: Context) -> Expr:
+    name = read.name
+    if name in _GROUPING:
+        return _grouping(read, context)
+    if functions.is_aggregate(name):
+        return _aggregate(read, context)
+    if functions.is_window(name):
+        raise ClauseFault(f"window function '{name}' needs OVER (…)")
+    clause = _aggregate_clause(read)
+    if functions.is_scalar(name):
+        if clause is not None:
+            raise ClauseFault(f"{clause} goes with aggregates; '{name}' is a function of one row")
+        return functions.scalar(name, [context.bind(arg) for arg in read.args])
+    raise unknown_function(name)
+
+
+def unknown_function(name: str) -> QueryError:
+    """The error for a function that does not exist; the registry says it with its hint."""
+    try:
+        functions.scalar(name, ())
+    except NameFault as error:
+        return error
+    return NameFault(f"there is no function '{name}'")
+
+
+def _aggregate_clause(read: Invocation) -> str | None:
+    if read.distinct:
+        return "DISTINCT"
+    if read.filter is not None:
+        return "FILTER"
+    if read.order:
+        return "ORDER BY"
+    return "IGNORE NULLS" if read.ignore_nulls else None
+
+
+def _aggregate(read: Invocation, context: Context) -> Expr:
+    if not context.aggregates or context.stand_ins is None:
+        raise context.refuse_aggregate(read.name)
+    if read.ignore_nulls:
+        raise Unsupported("IGNORE NULLS in an aggregate is not supported; use FILTER (WHERE x IS NOT NULL)")
+    inner = context.within("aggregate")
+    name, args = aggregate_arguments(read, inner)
+    condition = functions.coerce(inner.bind(read.filter), BOOL) if read.filter is not None else None
+    order = tuple(sort_keys(read.order, inner)) if read.order else ()
+    made = functions.aggregate(name, args, distinct=read.distinct, filter=condition, order=order)
+    if context.block.outer is not None:
+        _refuse_outer(made, read.name)
+    stand_ins = context.stand_ins
+    column = stand_ins.aggregates.get(made)
+    if column is None:
+        column = stand_ins.aggregates[made] = stand_ins.column(made.type)
+    return column
+
+
+def aggregate_arguments(read: Invocation, context: Context) -> tuple[str, list[Expr]]:
+    """The name and arguments of an aggregate; count(*) and count() count rows."""
+    if read.name == "count" and (not read.args or read.args[0].__class__ is exp.Star):
+        if read.args:
+            check_arguments(read.args[0], ())
+        if read.distinct:
+            raise Unsupported("count(DISTINCT *) is not supported; count the rows of a SELECT DISTINCT")
+        return "count_star", []
+    return read.name, [context.bind(arg) for arg in read.args]
+
+
+def _refuse_outer(made: Aggregation, name: str) -> None:
+    """An aggregate over columns of an outer query alone belongs to that query in SQL."""
+    depths = [column for arg in made.args for column in columns_in(arg)]
+    if depths and not any(isinstance(column, Column) for column in depths):
+        raise Unsupported(f"'{name}' aggregates columns of the outer query only; compute it in that query and name it")
+
+
+def columns_in(expr: Expr) -> Iterator[Column | OuterColumn]:
+    """The columns that an expression reads, those of subqueries' own relations aside."""
+    stack: list[object] = [expr]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, Column | OuterColumn):
+            yield current
+        elif isinstance(current, Expr | SortKey):
+            stack.extend(current.field_values())
+        elif isinstance(current, tuple):
+            stack.extend(current)
+
+
+def sort_keys(nodes: Sequence[Node], context: Context) -> Iterator[SortKey]:
+    """The keys of an ORDER BY inside a call or a window."""
+    for node in nodes:
+        check_arguments(node, ("this", "desc", "nulls_first"))
+        this = node.args["this"]
+        if this.__class__ is exp.Var:
+            raise Unsupported("ORDER BY ALL is supported at the end of a query only")
+        yield SortKey(context.bind(this), bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+
+
+def _grouping(read: Invocation, context: Context) -> Expr:
+    if context.stand_ins is None or not context.aggregates:
+        raise context.refuse_aggregate(read.name)
+    clause = _aggregate_clause(read)
+    if clause is not None:
+        raise ClauseFault(f"{clause} does not go with {read.name}()")
+    inner = context.within("aggregate")
+    keys = tuple([inner.bind(arg) for arg in read.args])
+    if not keys:
+        raise ClauseFault(f"{read.name}() needs the grouping columns it asks about")
+    column = context.stand_ins.groupings.get(keys)
+    if column is None:
+        column = context.stand_ins.groupings[keys] = context.stand_ins.column(INT64)
+    return column
+
+
+def is_stand_in(column: Column) -> bool:
+    return column.index >= STAND_INS
+
+
+_PARTS: Final = {"dow": "dayofweek", "doy": "dayofyear", "isodow": "isodow"}
+
+
+def extract(node: exp.Extract, context: Context) -> Expr:
+    what = node.args["this"]
+    name = what.name.lower()
+    if what.__class__ not in (exp.Var, exp.Literal) or not name:
+        raise Unsupported("EXTRACT takes the name of a part, such as YEAR or MONTH")
+    name = functions.texts.unit_name(name)
+    name = _PARTS.get(name, name)
+    if not functions.is_scalar(name):
+        raise NameFault(f"there is no part of a date called '{what.name}'{functions.suggest(name, _PART_NAMES)}")
+    return functions.scalar(name, (part(node, "expression", context),))
+
+
+_PART_NAMES: Final = ("year", "quarter", "month", "week", "day", "dow", "doy", "hour", "minute", "second", "epoch")
+
+
+def substring(node: exp.Substring, context: Context) -> Expr:
+    args = [part(node, "this", context)]
+    for name in ("start", "length"):
+        if node.args.get(name) is not None:
+            args.append(part(node, name, context))
+    return functions.scalar("substring", args)
+
+
+def position(node: exp.StrPosition, context: Context) -> Expr:
+    return functions.scalar("position", (part(node, "this", context), part(node, "substr", context)))
+
+
+_TRIMS: Final = {None: "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
+
+
+def trim(node: exp.Trim, context: Context) -> Expr:
+    args = [part(node, "this", context)]
+    if node.args.get("expression") is not None:
+        args.append(part(node, "expression", context))
+    return functions.scalar(_TRIMS[node.args.get("position")], args)
+
+
+def adjacent_strings(node: exp.Concat, context: Context) -> Expr:
+    """Strings with nothing but space between them are one string."""
+    parts = node.args["expressions"]
+    if not all(item.__class__ is exp.Literal and item.args.get("is_string") for item in parts):
+        raise Unsupported("only constant strings can stand next to each other")
+    return Literal("".join(item.args["this"] for item in parts), STRING)
+
+
+def located_call(node: Node, context: Context) -> Invocation:
+    """`read_call` with the node's place on its errors."""
+    try:
+        return read_call(node)
+    except QueryError as error:
+        raise located(error, node, context.statement.text) from None
+
+
+_CALL: Final = frozenset({"this", "expressions"})
+
+HANDLERS: Final[dict[type[Node], Handler]] = {
+    exp.Anonymous: (call, _CALL),
+    exp.Filter: (modified_call, frozenset({"this", "expression"})),
+    exp.IgnoreNulls: (modified_call, frozenset({"this"})),
+    exp.RespectNulls: (modified_call, frozenset({"this"})),
+    exp.WithinGroup: (modified_call, frozenset({"this", "expression"})),
+    exp.Extract: (extract, frozenset({"this", "expression"})),
+    exp.Substring: (substring, frozenset({"this", "start", "length"})),
+    exp.StrPosition: (position, frozenset({"this", "substr"})),
+    exp.Trim: (trim, frozenset({"this", "expression", "position"})),
+    exp.Concat: (adjacent_strings, frozenset({"expressions", "coalesce"})),
+}

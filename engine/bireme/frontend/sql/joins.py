@@ -1,0 +1,211 @@
+"""Joins of a FROM clause: kinds, ON, USING and NATURAL, and derived tables that read what stands left of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from sqlglot import expressions as exp
+
+from bireme.data.types import BOOL
+from bireme.errors import ClauseFault, NameFault, QueryError, Unsupported
+from bireme.frontend.sql import tables
+from bireme.frontend.sql.context import Block, Context
+from bireme.frontend.sql.correlation import deepen
+from bireme.frontend.sql.scope import Scope
+from bireme.frontend.sql.syntax import Node, check_arguments, located
+from bireme.frontend.sql.tables import Bound
+from bireme.plan import functions, tree
+from bireme.plan.expr import Column, Exists, Expr, OuterColumn, QuantifiedSubquery, ScalarSubquery
+from bireme.plan.relation import DependentJoin, Join, JoinKind, Project, Rel
+
+_JOIN: Final = frozenset({"this", "on", "using", "method", "side", "kind"})
+_SIDES: Final = {"": JoinKind.INNER, "LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
+_FILTERING: Final = {"SEMI": JoinKind.SEMI, "ANTI": JoinKind.ANTI}
+# Parts that a key of a join does not hold: they stay in its residual condition.
+_NO_KEYS: Final = frozenset({OuterColumn, ScalarSubquery, Exists, QuantifiedSubquery})
+_DEPENDENT: Final = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
+
+
+def from_clause(node: Node, block: Block) -> Bound:
+    """The relation that a SELECT reads."""
+    from_ = node.args.get("from_")
+    if from_ is None:
+        if node.args.get("joins"):
+            raise ClauseFault("a join without FROM")
+        return Bound(tables.ONE_ROW, Scope([], ()))
+    check_arguments(from_, ("this",))
+    return _with_joins(joined(from_.args["this"], block), node.args.get("joins") or (), block)
+
+
+def joined(node: Node, block: Block) -> Bound:
+    """A relation of FROM with the joins that the parser has hung on it (those in parentheses)."""
+    bound = tables.relation(node, block)
+    inner = node.args.get("joins")
+    return _with_joins(bound, inner, block) if inner and node.__class__ is exp.Table else bound
+
+
+def _with_joins(left: Bound, nodes: Sequence[Node], block: Block) -> Bound:
+    for node in nodes:
+        try:
+            left = _join(left, node, block)
+        except QueryError as error:
+            raise located(error, node, block.statement.text)
+    return left
+
+
+def _join(left: Bound, node: exp.Join, block: Block) -> Bound:
+    check_arguments(node, _JOIN)
+    args = node.args
+    kind, natural = _kind(node)
+    right, dependent = _right_side(left, args["this"], block)
+    if dependent and kind not in _DEPENDENT:
+        raise ClauseFault(f"the right side of a {kind.name} JOIN cannot read the left side")
+    using = args.get("using")
+    if natural:
+        names = _common_names(left.scope, right.scope)
+    elif using:
+        names = [item.name.lower() for item in using]
+    else:
+        names = None
+    if names is not None:
+        if dependent:
+            raise Unsupported("USING and NATURAL with a LATERAL join are not supported; write ON")
+        return _join_using(left, right, kind, names)
+    scope = left.scope.beside(right.scope)
+    on = args.get("on")
+    condition = None
+    if on is not None:
+        context = Context(block, scope, "JOIN … ON")
+        condition = functions.coerce(context.bind(on), BOOL)
+    elif _needs_condition(node, kind):
+        raise ClauseFault(f"a {kind.name} JOIN needs ON or USING")
+    shown = left.scope if kind in (JoinKind.SEMI, JoinKind.ANTI) else scope
+    if dependent:
+        return Bound(DependentJoin(left.relation, right.relation, kind, condition), shown)
+    return Bound(join(left.relation, right.relation, kind, condition, left.scope.width), shown)
+
+
+def _kind(node: exp.Join) -> tuple[JoinKind, bool]:
+    method, side, kind = [str(node.args.get(name) or "").upper() for name in ("method", "side", "kind")]
+    if method not in ("", "NATURAL"):
+        raise Unsupported(f"{method} JOIN is not supported")
+    if kind in _FILTERING:
+        if side not in ("", "LEFT"):
+            raise Unsupported(f"{side} {kind} JOIN is not supported; exchange the two sides")
+        return _FILTERING[kind], method == "NATURAL"
+    if kind not in ("", "INNER", "OUTER", "CROSS") or side not in _SIDES:
+        raise Unsupported(f"{side} {kind} JOIN is not supported".replace("  ", " "))
+    if kind == "CROSS" and (node.args.get("on") is not None or node.args.get("using") or method or side):
+        raise ClauseFault("a CROSS JOIN takes no condition")
+    return _SIDES[side], method == "NATURAL"
+
+
+def _needs_condition(node: exp.Join, kind: JoinKind) -> bool:
+    # `a JOIN b` without ON is a cross join in DuckDB's grammar only with CROSS or a comma; sqlglot cannot tell the
+    # comma from a bare JOIN, so INNER is let through.
+    return kind is not JoinKind.INNER
+
+
+def _right_side(left: Bound, node: Node, block: Block) -> tuple[Bound, bool]:
+    """Binds the right side, and tells whether it reads columns of the left one."""
+    if node.__class__ is exp.Table and not node.args.get("joins"):
+        return tables.relation(node, block), False
+    around = Context(block, left.scope, "LATERAL")
+    inside = Block(block.statement, around, block.tables)
+    right = joined(node, inside)
+    if around.captured:
+        return right, True
+    if inside.reach:
+        return right._replace(relation=deepen(right.relation, -1)), False
+    return right, False
+
+
+def _common_names(left: Scope, right: Scope) -> list[str]:
+    lefts = {name.lower() for name, _ in left.star()}
+    names = [name.lower() for name, _ in right.star() if name.lower() in lefts]
+    if not names:
+        raise NameFault("NATURAL JOIN: the two sides have no column of the same name; use CROSS JOIN for all pairs")
+    return list(dict.fromkeys(names))
+
+
+def _join_using(left: Bound, right: Bound, kind: JoinKind, names: Sequence[str]) -> Bound:
+    width = left.scope.width
+    lefts, rights = [], []
+    for name in names:
+        lefts.append(_using_column(left.scope, name, "left"))
+        rights.append(_using_column(right.scope, name, "right"))
+    keys = [_comparable(a, b) for a, b in zip(lefts, rights, strict=True)]
+    left_keys, right_keys = tuple([a for a, _ in keys]), tuple([b for _, b in keys])
+    made: Rel = Join(left.relation, right.relation, kind, left_keys, right_keys)
+    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return Bound(made, left.scope)
+    scope = left.scope.beside(right.scope)
+    scope = replace(scope, merged=dict(scope.merged), shown=dict(scope.shown))
+    extra: list[Expr] = []
+    for name, a, b in zip(names, lefts, rights, strict=True):
+        common = a.index
+        if kind is JoinKind.RIGHT:
+            common = b.index + width
+        elif kind is JoinKind.FULL:
+            common = scope.width + len(extra)
+            extra.append(functions.scalar("coalesce", (a, Column(b.index + width, b.type))))
+        _merge(scope, name, a.index, b.index + width, common)
+    if extra:
+        types = scope.types + tuple([expr.type for expr in extra])
+        columns = [Column(index, kind_) for index, kind_ in enumerate(scope.types)]
+        labels = [f"c{index}" for index in range(len(types))]
+        made = Project(made, (*columns, *extra), tuple(labels))
+        scope = replace(scope, types=types)
+    return Bound(made, scope)
+
+
+def _merge(scope: Scope, name: str, left: int, right: int, common: int) -> None:
+    """Makes `common` the meaning of the plain name; the column stands where the left one stood."""
+    scope.merged[name] = common
+    # Where a join before this one has merged the column already, `left` is what is shown somewhere else.
+    places = [place for place, shown in scope.shown.items() if shown == left] or [left]
+    for place in places:
+        scope.shown[place] = common
+    scope.shown[right] = None
+
+
+def _using_column(scope: Scope, name: str, side: str) -> Column:
+    index = scope.find(name)
+    if index is None:
+        raise NameFault(f"USING: the {side} side has no column '{name}'{scope.hint(name)}")
+    return Column(index, scope.types[index])
+
+
+def _comparable(left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    kind = functions.common_type([left.type, right.type])
+    return functions.coerce(left, kind), functions.coerce(right, kind)
+
+
+def join(left: Rel, right: Rel, kind: JoinKind, condition: Expr | None, width: int) -> Rel:
+    """A join whose condition is split into key pairs, one side each, and the rest; `width` columns are left ones."""
+    left_keys, right_keys, rest = [], [], []
+    lefts = (1 << width) - 1
+    for part in tree.conjuncts(condition):
+        pair = _key_pair(part, lefts, width)
+        if pair is None:
+            rest.append(part)
+        else:
+            left_keys.append(pair[0])
+            right_keys.append(pair[1])
+    return Join(left, right, kind, tuple(left_keys), tuple(right_keys), tree.conjoin(rest))
+
+
+def _key_pair(part: Expr, lefts: int, width: int) -> tuple[Expr, Expr] | None:
+    if not tree.is_call(part, "eq") or any(inner.__class__ in _NO_KEYS for inner in tree.walk(part)):
+        return None
+    a, b = part.args  # type: ignore[attr-defined]
+    a_mask, b_mask = tree.column_mask(a), tree.column_mask(b)
+    if not a_mask or not b_mask:
+        return None
+    if not a_mask & ~lefts and not b_mask & lefts:
+        return a, tree.shift(b, -width)
+    if not b_mask & ~lefts and not a_mask & lefts:
+        return b, tree.shift(a, -width)
+    return None

@@ -1,0 +1,267 @@
+"""Operators and predicates: columns, arithmetic, comparison, logic, CASE, CAST, LIKE, IN over a list.
+
+Each handler binds the parts of one type of syntax node and builds the call through `plan.functions`, which knows the
+types. Literals are in `literals`, named functions in `calls`, subqueries in `subquery`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from sqlglot import expressions as exp
+
+from bireme.data.types import BOOL
+from bireme.errors import ClauseFault, SyntaxFault, Unsupported
+from bireme.frontend.sql.context import Context, Handler
+from bireme.frontend.sql.subquery import quantified, row
+from bireme.frontend.sql.syntax import Node, check_arguments, located
+from bireme.frontend.sql.type_syntax import data_type
+from bireme.plan import functions
+from bireme.plan.expr import Case, Expr, InList, Literal
+
+NULL_BOOL: Final = Literal(None, BOOL)
+
+
+def part(node: Node, name: str, context: Context) -> Expr:
+    """Binds a required part of a node; the parser lets some through that are missing."""
+    value = node.args.get(name)
+    if not isinstance(value, Node):
+        raise SyntaxFault("something is missing here")
+    return context.bind(value)
+
+
+def column(node: exp.Column, context: Context) -> Expr:
+    args = node.args
+    name = args["this"]
+    if name.__class__ is not exp.Identifier:
+        if name.__class__ is exp.Star:
+            raise ClauseFault("a star can only stand alone in a select list, or in count(*)")
+        raise Unsupported("only plain names of columns are supported")
+    table = args.get("table")
+    return context.column(name.args["this"].lower(), None if table is None else table.name.lower(), node)
+
+
+def paren(node: exp.Paren, context: Context) -> Expr:
+    return part(node, "this", context)
+
+
+def binary(function: str) -> Callable[[Node, Context], Expr]:
+    def bind_binary(node: Node, context: Context) -> Expr:
+        args = node.args
+        return functions.scalar(function, (part(node, "this", context), context.bind(args["expression"])))
+
+    return bind_binary
+
+
+def unary(function: str) -> Callable[[Node, Context], Expr]:
+    def bind_unary(node: Node, context: Context) -> Expr:
+        return functions.scalar(function, (part(node, "this", context),))
+
+    return bind_unary
+
+
+def comparison(function: str) -> Callable[[Node, Context], Expr]:
+    def bind_comparison(node: Node, context: Context) -> Expr:
+        left, right = node.args["this"], node.args["expression"]
+        kind = right.__class__
+        if kind is exp.Any or kind is exp.All:
+            return quantified(left, function, right, context)
+        if left.__class__ is exp.Tuple or kind is exp.Tuple:
+            return _compare_rows(left, function, right, context)
+        return functions.scalar(function, (part(node, "this", context), part(node, "expression", context)))
+
+    return bind_comparison
+
+
+_ROW_COMPARISONS: Final = {
+    "eq": ("is_not_distinct", "and"),
+    "is_not_distinct": ("is_not_distinct", "and"),
+    "ne": ("is_distinct", "or"),
+    "is_distinct": ("is_distinct", "or"),
+}
+
+
+def _compare_rows(left: Node, function: str, right: Node, context: Context) -> Expr:
+    """Rows compare as values do in DuckDB: their NULLs are equal to each other."""
+    if function not in _ROW_COMPARISONS:
+        raise Unsupported("rows can be compared with = and <> only; compare their columns one by one")
+    lefts, rights = row(left, context), row(right, context)
+    if len(lefts) != len(rights):
+        raise ClauseFault(f"a row of {len(lefts)} is compared with a row of {len(rights)}")
+    each, joined = _ROW_COMPARISONS[function]
+    return connect(joined, [functions.scalar(each, pair) for pair in zip(lefts, rights, strict=True)])
+
+
+def connect(function: str, operands: Sequence[Expr]) -> Expr:
+    """AND or OR of any number of operands."""
+    return operands[0] if len(operands) == 1 else functions.scalar(function, operands)
+
+
+def connector(function: str) -> Callable[[Node, Context], Expr]:
+    def bind_connector(node: Node, context: Context) -> Expr:
+        # Chains lean to the left and can be thousands long: walk them without recursion.
+        kind = node.__class__
+        operands: list[Node] = []
+        while node.__class__ is kind:
+            check_arguments(node, ("this", "expression"))
+            operands.append(node.args["expression"])
+            node = node.args["this"]
+        operands.append(node)
+        return connect(function, [context.bind(operand) for operand in reversed(operands)])
+
+    return bind_connector
+
+
+def negation(node: exp.Not, context: Context) -> Expr:
+    inner = node.args["this"]
+    if inner.__class__ is exp.Is:
+        check_arguments(inner, _IS)
+        return _is(inner, context, not inner.args.get("negate"))
+    return functions.scalar("not", (part(node, "this", context),))
+
+
+_IS: Final = frozenset({"this", "expression", "negate"})
+
+
+def is_(node: exp.Is, context: Context) -> Expr:
+    return _is(node, context, bool(node.args.get("negate")))
+
+
+def _is(node: exp.Is, context: Context, negated: bool) -> Expr:
+    what = node.args["expression"]
+    if what.__class__ is exp.Null:
+        function = "is_not_null" if negated else "is_null"
+    elif what.__class__ is exp.Boolean:
+        function = f"is_{'not_' if negated else ''}{'true' if what.args['this'] else 'false'}"
+    else:
+        raise Unsupported("IS takes NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM")
+    return functions.scalar(function, (part(node, "this", context),))
+
+
+def between(node: exp.Between, context: Context) -> Expr:
+    arg = part(node, "this", context)
+    low, high = part(node, "low", context), part(node, "high", context)
+    return functions.scalar("and", (functions.scalar("ge", (arg, low)), functions.scalar("le", (arg, high))))
+
+
+def like(function: str) -> Callable[[Node, Context], Expr]:
+    def bind_like(node: Node, context: Context) -> Expr:
+        return _like(function, node, context, ())
+
+    return bind_like
+
+
+def _like(function: str, node: Node, context: Context, escape: tuple[Expr, ...]) -> Expr:
+    pattern = node.args["expression"]
+    if pattern.__class__ in (exp.Any, exp.All, exp.Tuple):
+        raise Unsupported("LIKE ANY and LIKE ALL are not supported; combine several LIKE with OR and AND")
+    matched = functions.scalar(function, (part(node, "this", context), context.bind(pattern), *escape))
+    return functions.scalar("not", (matched,)) if node.args.get("negate") else matched
+
+
+_LIKE: Final = frozenset({"this", "expression", "negate"})
+_LIKES: Final = {exp.Like: "like", exp.ILike: "ilike"}
+
+
+def escape(node: exp.Escape, context: Context) -> Expr:
+    inner = node.args["this"]
+    function = _LIKES.get(inner.__class__)
+    if function is None:
+        raise SyntaxFault("ESCAPE belongs to LIKE or ILIKE")
+    check_arguments(inner, _LIKE)
+    return _like(function, inner, context, (part(node, "expression", context),))
+
+
+def case(node: exp.Case, context: Context) -> Expr:
+    args = node.args
+    operand = context.bind(args["this"]) if args.get("this") is not None else None
+    conditions, values = [], []
+    for branch in args["ifs"]:
+        check_arguments(branch, ("this", "true"))
+        condition = context.bind(branch.args["this"])
+        if operand is not None:
+            condition = functions.scalar("eq", (operand, condition))
+        conditions.append(functions.coerce(condition, BOOL))
+        values.append(context.bind(branch.args["true"]))
+    otherwise = args.get("default")
+    if otherwise is not None:
+        values.append(context.bind(otherwise))
+    if not conditions:
+        raise SyntaxFault("CASE has no WHEN")
+    return _case(conditions, values)
+
+
+def _case(conditions: Sequence[Expr], values: Sequence[Expr]) -> Expr:
+    kind = functions.common_type([value.type for value in values])
+    typed = [functions.coerce(value, kind) for value in values]
+    default = typed[len(conditions)] if len(typed) > len(conditions) else Literal(None, kind)
+    return Case(tuple(zip(conditions, typed, strict=False)), default, kind)
+
+
+def if_(node: exp.If, context: Context) -> Expr:
+    args = node.args
+    values = [context.bind(args[name]) for name in ("true", "false") if args.get(name) is not None]
+    return _case([functions.coerce(part(node, "this", context), BOOL)], values)
+
+
+def cast(safe: bool) -> Callable[[Node, Context], Expr]:
+    def bind_cast(node: Node, context: Context) -> Expr:
+        to = node.args["to"]
+        try:
+            kind = data_type(to)
+        except Unsupported as error:
+            raise located(error, to, context.statement.text) from None
+        return functions.cast(part(node, "this", context), kind, safe)
+
+    return bind_cast
+
+
+def in_(node: exp.In, context: Context) -> Expr:
+    args = node.args
+    query = args.get("query")
+    if query is not None:
+        return quantified(args["this"], "eq", exp.Any(this=query), context)
+    items = args.get("expressions") or []
+    if not items:
+        raise SyntaxFault("IN needs at least one value")
+    if args["this"].__class__ is exp.Tuple:
+        return connect("or", [_compare_rows(args["this"], "eq", item, context) for item in items])
+    arg = part(node, "this", context)
+    values = [context.bind(item) for item in items]
+    kind = functions.common_type([arg.type, *[value.type for value in values]])
+    return InList(functions.coerce(arg, kind), tuple([functions.coerce(value, kind) for value in values]))
+
+
+_BINARY: Final = frozenset({"this", "expression"})
+_THIS: Final = frozenset({"this"})
+
+
+def _calls(kinds: dict[type[Node], str], make: Callable[[str], Any], known: frozenset[str]) -> dict[type[Node], Handler]:
+    return {kind: (make(function), known) for kind, function in kinds.items()}
+
+
+HANDLERS: Final[dict[type[Node], Handler]] = {
+    exp.Column: (column, frozenset({"this", "table"})),
+    exp.Paren: (paren, _THIS),
+    **_calls(
+        {exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge"}, comparison, _BINARY
+    ),
+    **_calls({exp.NullSafeEQ: "is_not_distinct", exp.NullSafeNEQ: "is_distinct"}, comparison, _BINARY),
+    **_calls({exp.And: "and", exp.Or: "or"}, connector, _BINARY),
+    **_calls({exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.IntDiv: "int_divide"}, binary, _BINARY),
+    **_calls({exp.Mod: "modulo", exp.Pow: "power", exp.RegexpLike: "regexp_matches"}, binary, _BINARY),
+    exp.Div: (binary("divide"), _BINARY | {"typed", "safe"}),
+    exp.DPipe: (binary("concat_op"), _BINARY | {"safe"}),
+    exp.Abs: (unary("abs"), _THIS),
+    exp.Not: (negation, _THIS),
+    exp.Is: (is_, _IS),
+    exp.Between: (between, frozenset({"this", "low", "high"})),
+    **_calls({exp.Like: "like", exp.ILike: "ilike"}, like, _LIKE),
+    exp.Escape: (escape, _BINARY),
+    exp.Case: (case, frozenset({"this", "ifs", "default"})),
+    exp.If: (if_, frozenset({"this", "true", "false"})),
+    exp.Cast: (cast(safe=False), frozenset({"this", "to"})),
+    exp.TryCast: (cast(safe=True), frozenset({"this", "to", "safe"})),
+    exp.In: (in_, frozenset({"this", "query", "expressions"})),
+}

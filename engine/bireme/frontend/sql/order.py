@@ -1,0 +1,160 @@
+"""ORDER BY, LIMIT, OFFSET and FETCH: which output column or expression a key means, and how many rows stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from sqlglot import expressions as exp
+
+from bireme.errors import ClauseFault, QueryError, Unsupported
+from bireme.frontend.sql.context import Block, Context
+from bireme.frontend.sql.grouping import Item, constant_position
+from bireme.frontend.sql.scope import Scope
+from bireme.frontend.sql.syntax import Node, check_arguments, located
+from bireme.plan.expr import Call, Cast, Expr, Literal, SortKey
+from bireme.plan.relation import Limit, Rel, Sort
+
+
+@dataclass(slots=True)
+class Term:
+    """One key of an order: an expression bound like the select list, and its direction."""
+
+    expr: Expr
+    descending: bool
+    nulls_first: bool
+
+
+def bind_terms(node: Node | None, items: Sequence[Item], context: Context) -> list[Term]:
+    """The keys of ORDER BY: positions, names of the select list, or expressions; NULLs come last by default."""
+    if node is None:
+        return []
+    check_arguments(node, ("expressions",))
+    terms: list[Term] = []
+    for entry in node.args["expressions"]:
+        check_arguments(entry, ("this", "desc", "nulls_first"))
+        descending, nulls_first = bool(entry.args.get("desc")), bool(entry.args.get("nulls_first"))
+        try:
+            for expr in _meant(entry.args["this"], items, context):
+                terms.append(Term(expr, descending, nulls_first))
+        except QueryError as error:
+            raise located(error, entry, context.statement.text)
+    return terms
+
+
+def _meant(node: Node, items: Sequence[Item], context: Context) -> list[Expr]:
+    if node.__class__ is exp.Var:
+        return [item.expr for item in items]
+    return [output_or_expression(node, items, context)]
+
+
+def output_or_expression(node: Node, items: Sequence[Item], context: Context) -> Expr:
+    """What a key of ORDER BY or DISTINCT ON means: a position, an alias of the select list, or an expression."""
+    position = constant_position(node)
+    if position is not None:
+        if not 1 <= position <= len(items):
+            raise ClauseFault(f"{context.clause} {position}: the select list has {len(items)} columns")
+        return items[position - 1].expr
+    if node.__class__ is exp.Column and node.args.get("table") is None:
+        name = node.args["this"].name.lower()
+        for item in items:
+            if item.node.__class__ is exp.Alias and item.name.lower() == name:
+                return item.expr
+    if node.__class__ is exp.Literal:
+        raise ClauseFault(f"{context.clause} a constant has no effect; write the column's name without quotes")
+    return context.bind(node)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The rows that LIMIT and OFFSET leave."""
+
+    limit: int | None
+    offset: int
+
+    @property
+    def is_all(self) -> bool:
+        return self.limit is None and self.offset == 0
+
+
+def bind_range(node: Node, block: Block) -> Range:
+    """The constants of LIMIT or FETCH, and OFFSET, of a query."""
+    limit: int | None = None
+    clause = node.args.get("limit")
+    if clause is not None:
+        if clause.__class__ is exp.Fetch:
+            check_arguments(clause, ("direction", "count", "limit_options"))
+            count = clause.args.get("count")
+            limit = 1 if count is None else _constant(count, "FETCH", block)
+        else:
+            check_arguments(clause, ("expression", "limit_options"))
+            expression = clause.args["expression"]
+            limit = None if expression.__class__ is exp.Var else _constant(expression, "LIMIT", block)
+        _check_options(clause.args.get("limit_options"))
+    offset = 0
+    clause = node.args.get("offset")
+    if clause is not None:
+        check_arguments(clause, ("expression",))
+        offset = _constant(clause.args["expression"], "OFFSET", block) or 0
+    return Range(limit, offset)
+
+
+def _check_options(options: Node | None) -> None:
+    if options is None:
+        return
+    for name in ("percent", "with_ties"):
+        if options.args.get(name):
+            raise Unsupported("LIMIT with PERCENT or WITH TIES is not supported")
+
+
+def _constant(node: Node, clause: str, block: Block) -> int | None:
+    """The whole number that a constant expression is; None for NULL, which means no limit."""
+    context = Context(block, Scope([], ()), clause)
+    try:
+        value = _evaluate(context.bind(node), clause)
+        if value is None:
+            return None
+        if value != int(value):
+            raise ClauseFault(f"{clause} needs a whole number, not {value}")
+        if value < 0:
+            raise ClauseFault(f"{clause} cannot be negative")
+        return int(value)
+    except QueryError as error:
+        raise located(error, node, block.statement.text)
+
+
+_ARITHMETIC: Final = frozenset({"add", "subtract", "multiply", "negate"})
+
+
+def _evaluate(expr: Expr, clause: str) -> int | Decimal | None:
+    match expr:
+        case Literal(value) if value is None:
+            return None
+        case Literal(int() | Decimal() as value):
+            return value
+        case Literal(str() as value) if value.strip().isdecimal():
+            return int(value)
+        case Cast(arg):
+            return _evaluate(arg, clause)
+        case Call(function, args) if function in _ARITHMETIC:
+            values = [_evaluate(arg, clause) for arg in args]
+            return None if None in values else _apply(function, values)  # type: ignore[arg-type]
+    raise Unsupported(f"{clause} takes a constant whole number")
+
+
+def _apply(function: str, values: Sequence[int | Decimal]) -> int | Decimal:
+    if function == "negate":
+        return -values[0]
+    a, b = Decimal(values[0]), Decimal(values[1])
+    if function == "add":
+        return a + b
+    return a - b if function == "subtract" else a * b
+
+
+def sorted_rows(relation: Rel, keys: Sequence[SortKey], rows: Range) -> Rel:
+    """The rows in order, and only those that the range leaves."""
+    if keys:
+        return Sort(relation, tuple(keys), rows.limit, rows.offset)
+    return relation if rows.is_all else Limit(relation, rows.limit, rows.offset)

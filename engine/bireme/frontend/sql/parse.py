@@ -1,0 +1,156 @@
+"""SQL text to a syntax tree: sqlglot's parser, told to keep what was written, and its errors made ours.
+
+Rule: what a name of a function means is decided by the binder, so the parser leaves every call as it is written (an
+`Anonymous` node); only forms with a syntax of their own (CAST, EXTRACT, SUBSTRING FROM …) become nodes of other
+types. Nothing of sqlglot except parsing is used. What the tree means is in `query` and the modules it calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from sqlglot import expressions as exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
+from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.tokens import Token, TokenType
+
+from bireme.errors import ArgumentFault, Position, SyntaxFault, Unsupported
+
+DIALECT: Final = "duckdb"
+
+_SYNTAX_OF_THEIR_OWN: Final = ("CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
+_QUERY_STARTS: Final = frozenset(
+    {TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.FROM, TokenType.L_PAREN, TokenType.TABLE}
+)
+# In sqlglot's messages the place is repeated with terminal colours; ours draws it itself.
+_PLACE_IN_MESSAGE: Final = re.compile(r"\.? Line \d+, Col: \d+\.?.*", re.DOTALL)
+# One string, quoted name or comment that is closed, or the start of one that is not.
+_QUOTED: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|/\*.*?\*/|--[^\n]*|(?P<open>['"]|/\*)""", re.DOTALL)
+TOO_DEEP: Final = "the query is nested too deeply; split it with WITH, or write long lists as VALUES or IN (…)"
+
+
+class _Parser(DuckDBParser):
+    """DuckDB's grammar, with calls kept as written and the source range of each expression of a list noted."""
+
+    FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}  # type: ignore[misc]
+    FUNCTION_PARSERS: Final = {  # type: ignore[misc]
+        name: parser for name, parser in DuckDBParser.FUNCTION_PARSERS.items() if name in _SYNTAX_OF_THEIR_OWN
+    }
+    PLACEHOLDER_PARSERS: Final = {  # type: ignore[misc]
+        **DuckDBParser.PLACEHOLDER_PARSERS,
+        TokenType.PLACEHOLDER: lambda self: exp.Placeholder().update_positions(self._prev),
+    }
+
+    def _parse_expression(self) -> exp.Expr | None:
+        start = self._curr.start
+        node = super()._parse_expression()
+        if node is not None and self._prev is not None:
+            node.meta["range"] = (start, self._prev.end + 1)
+        return node
+
+
+def parse(text: str, dialect: str = DIALECT) -> tuple[exp.Expr, str]:
+    """Parses the one query in `text`; gives its tree and the text that positions in it refer to.
+
+    Texts of other dialects are first translated to DuckDB's, in which the positions then are.
+    """
+    if dialect.lower() != DIALECT:
+        text = _translate(text, dialect)
+    duckdb = Dialect.get_or_raise(DIALECT)
+    try:
+        tokens = duckdb.tokenize(text)
+        _check_tokens(tokens, text)
+        trees = _Parser(error_level=ErrorLevel.IMMEDIATE, dialect=duckdb).parse(tokens, text)
+    except ParseError as error:
+        raise _syntax_fault(error, text) from None
+    except TokenError as error:
+        raise _token_fault(error, text) from None
+    except RecursionError:
+        raise Unsupported(TOO_DEEP, text=text) from None
+    except (SqlglotError, ValueError, AttributeError, TypeError, IndexError, KeyError) as error:
+        # sqlglot meets some malformed texts with exceptions of its own insides.
+        raise SyntaxFault(f"the query cannot be parsed ({str(error) or type(error).__name__})", text=text) from None
+    statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
+    if len(statements) != 1:
+        raise SyntaxFault("one query at a time: remove what follows the semicolon", text=text)
+    return statements[0], text
+
+
+def _translate(text: str, dialect: str) -> str:
+    try:
+        source = Dialect.get_or_raise(dialect)
+    except ValueError:
+        known = ", ".join(sorted(name for name in Dialect.classes if name))
+        raise ArgumentFault(f"unknown SQL dialect '{dialect}'; known ones are {known}") from None
+    try:
+        trees = source.parse(text, error_level=ErrorLevel.IMMEDIATE)
+        queries = [tree for tree in trees if tree is not None]
+        return ";\n".join(tree.sql(dialect=DIALECT, unsupported_level=ErrorLevel.RAISE) for tree in queries)
+    except ParseError as error:
+        raise _syntax_fault(error, text) from None
+    except TokenError as error:
+        raise _token_fault(error, text) from None
+    except RecursionError:
+        raise Unsupported(TOO_DEEP, text=text) from None
+    except SqlglotError as error:
+        raise Unsupported(f"the query cannot be translated from {dialect}: {error}", text=text) from None
+
+
+def _check_tokens(tokens: list[Token], text: str) -> None:
+    if not tokens:
+        raise SyntaxFault("there is no query: the text is empty or only comments", text=text or " ")
+    first = tokens[0]
+    if first.token_type not in _QUERY_STARTS:
+        raise Unsupported(
+            f"only queries are offered here (SELECT, WITH, VALUES, FROM), not {first.text.upper()}",
+            position=Position(first.start, first.end + 1),
+            text=text,
+        )
+    previous = first
+    for token in tokens:
+        # 0x1F or 12abc: sqlglot would take the letters for an alias.
+        if previous.token_type is TokenType.NUMBER and token.start == previous.end + 1 and token.text[:1].isalpha():
+            raise SyntaxFault(
+                f"'{previous.text}{token.text}' is not a number",
+                position=Position(previous.start, token.end + 1),
+                text=text,
+            )
+        previous = token
+
+
+def _syntax_fault(error: ParseError, text: str) -> SyntaxFault:
+    details = error.errors[0] if error.errors else {}
+    message = _PLACE_IN_MESSAGE.sub("", str(details.get("description") or error)).strip().rstrip(".")
+    line, column = details.get("line"), details.get("col")
+    if line is None or column is None:
+        return SyntaxFault(f"syntax error: {message}", text=text)
+    marked = str(details.get("highlight") or "")
+    # sqlglot's column is that of the last character of the token.
+    end = _offset(text, line) + column
+    position = Position(max(0, end - len(marked)), end)
+    what = f" at '{marked}'" if marked.strip() else ""
+    if message.startswith("Required keyword"):
+        message = "something is missing here"
+    elif message.startswith("Invalid expression"):
+        message = "this does not continue the query"
+    return SyntaxFault(f"syntax error{what}: {message[:1].lower()}{message[1:]}", position=position, text=text)
+
+
+def _token_fault(error: TokenError, text: str) -> SyntaxFault:
+    opened = next((match for match in _QUOTED.finditer(text) if match["open"]), None)
+    if opened is None:
+        return SyntaxFault(f"syntax error: {error}", text=text)
+    start = opened.start("open")
+    what = "comment" if text[start] == "/" else "quoted name" if text[start] == '"' else "string"
+    return SyntaxFault(f"this {what} is opened and not closed", position=Position(start, start + 1), text=text)
+
+
+def _offset(text: str, line: int) -> int:
+    """The offset of the first character of a 1-based line."""
+    offset = 0
+    for _ in range(line - 1):
+        offset = text.find("\n", offset) + 1
+    return offset

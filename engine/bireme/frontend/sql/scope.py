@@ -1,0 +1,132 @@
+"""Names that are visible in a query: the relations of FROM with their columns, and how a name finds its column.
+
+A `Scope` describes the columns of one relation being built, by position. What relations there are is in `tables`;
+in which order scopes are searched (aliases, outer queries) in `context`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from bireme.data.types import DataType
+from bireme.errors import NameFault
+from bireme.plan import functions
+
+
+@dataclass(slots=True)
+class Source:
+    """One relation of a FROM clause: `alias` as written, and its columns, which start at `offset`."""
+
+    alias: str
+    names: tuple[str, ...]
+    types: tuple[DataType, ...]
+    offset: int
+    key: str = ""
+    lookup: dict[str, int] = field(default_factory=dict)
+    repeated: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, alias: str, names: tuple[str, ...], types: tuple[DataType, ...]) -> Source:
+        lookup: dict[str, int] = {}
+        repeated: set[str] = set()
+        for index, name in enumerate(names):
+            lowered = name.lower()
+            if lookup.setdefault(lowered, index) != index:
+                repeated.add(lowered)
+        return cls(alias, names, types, 0, alias.lower(), lookup, repeated)
+
+    def at(self, offset: int) -> Source:
+        """The same columns, further right."""
+        return Source(self.alias, self.names, self.types, offset, self.key, self.lookup, self.repeated)
+
+    def find(self, name: str) -> int | None:
+        """The position, counted over the whole scope, of the column with the lower-case `name`."""
+        index = self.lookup.get(name)
+        if index is None:
+            return None
+        if name in self.repeated:
+            raise NameFault(f"column '{name}' is ambiguous: '{self.alias}' has more than one column of that name")
+        return self.offset + index
+
+
+@dataclass(slots=True)
+class Scope:
+    """The sources of a FROM clause as far as it has been read, over one relation.
+
+    `merged` maps a column of USING to the position of its common value; `shown` says which position stands in a star
+    for a column that was merged (None: it does not appear again).
+    """
+
+    sources: list[Source]
+    types: tuple[DataType, ...]
+    merged: dict[str, int] = field(default_factory=dict)
+    shown: dict[int, int | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, source: Source) -> Scope:
+        return cls([source], source.types)
+
+    @property
+    def width(self) -> int:
+        return len(self.types)
+
+    def beside(self, other: Scope) -> Scope:
+        """The scope of a join of this scope's relation with `other`'s, which comes to its right."""
+        width = len(self.types)
+        moved = [source.at(source.offset + width) for source in other.sources]
+        self._refuse_repeated(moved)
+        merged, shown = self.merged, self.shown
+        if other.merged or other.shown:
+            merged = {**merged, **{name: width + index for name, index in other.merged.items()}}
+            shown = {**shown, **{width + k: None if v is None else width + v for k, v in other.shown.items()}}
+        return Scope(self.sources + moved, self.types + other.types, merged, shown)
+
+    def _refuse_repeated(self, added: Sequence[Source]) -> None:
+        taken = {source.key for source in self.sources if source.key}
+        for source in added:
+            if source.key in taken:
+                raise NameFault(f"two relations are called '{source.alias}' here; give one of them another alias")
+
+    def find(self, name: str) -> int | None:
+        """The position of the column with the lower-case `name`; NameFault when there are several."""
+        merged = self.merged.get(name)
+        if merged is not None:
+            return merged
+        found: int | None = None
+        for source in self.sources:
+            index = source.find(name)
+            if index is None:
+                continue
+            if found is not None:
+                raise NameFault(f"column '{name}' is ambiguous: {self._candidates(name)}")
+            found = index
+        return found
+
+    def _candidates(self, name: str) -> str:
+        owners = [source.alias for source in self.sources if name in source.lookup]
+        candidates = [f"{alias}.{name}" if alias else name for alias in owners]
+        return f"it could be {' or '.join(candidates)}"
+
+    def source(self, alias: str) -> Source | None:
+        """The source with the lower-case `alias`."""
+        for source in self.sources:
+            if source.key == alias:
+                return source
+        return None
+
+    def star(self) -> Iterator[tuple[str, int]]:
+        """The columns of `*`: name and position, columns merged by USING once."""
+        for source in self.sources:
+            for index, name in enumerate(source.names, start=source.offset):
+                position = self.shown.get(index, index)
+                if position is not None:
+                    yield name, position
+
+    def column_names(self) -> list[str]:
+        """All column names, for hints."""
+        return [name for source in self.sources for name in source.names]
+
+    def hint(self, name: str) -> str:
+        """A hint at the nearest name, or at the relation that has a column of that name."""
+        return functions.suggest(name, self.column_names())

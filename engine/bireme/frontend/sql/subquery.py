@@ -1,0 +1,98 @@
+"""Subqueries in expressions: scalar, EXISTS, and comparisons with ANY or ALL rows of a query, of which IN is one.
+
+The query itself is bound by `query` in a block whose outer context is the one around the subquery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot import expressions as exp
+
+from bireme.errors import ClauseFault, SyntaxFault, Unsupported
+from bireme.frontend.sql.context import Block, Context, Handler, Query
+from bireme.frontend.sql.syntax import Node, check_arguments
+from bireme.plan import functions
+from bireme.plan.expr import Column, Exists, Expr, QuantifiedSubquery, Quantifier, ScalarSubquery
+from bireme.plan.relation import Project, Rel
+
+QUERIES: Final = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
+
+
+def inner_query(node: Node, context: Context) -> Query:
+    """Binds a query whose outer columns are those of `context`."""
+    block = Block(context.statement, context, context.block.tables)
+    return context.statement.bind_query(node, block)
+
+
+def scalar(node: Node, context: Context) -> Expr:
+    query = inner_query(node, context)
+    if len(query.types) != 1:
+        raise ClauseFault(f"a subquery used as a value must have one column; this one has {len(query.types)}")
+    return ScalarSubquery(query.relation, query.types[0])
+
+
+def exists(node: exp.Exists, context: Context) -> Expr:
+    query = node.args["this"]
+    if not isinstance(query, QUERIES):
+        raise Unsupported("EXISTS takes a query")
+    return Exists(inner_query(query, context).relation)
+
+
+def row(node: Node, context: Context) -> tuple[Expr, ...]:
+    """The expressions of a row value; one expression is a row of one."""
+    while node.__class__ is exp.Paren:
+        node = node.args["this"]
+    if node.__class__ is not exp.Tuple:
+        return (context.bind(node),)
+    check_arguments(node, ("expressions",))
+    items = node.args.get("expressions") or []
+    if not items:
+        raise SyntaxFault("an empty row")
+    return tuple([context.bind(item) for item in items])
+
+
+def quantified(left: Node, comparison: str, right: Node, context: Context) -> Expr:
+    """`left <comparison> ANY|ALL (query)`."""
+    check_arguments(right, ("this",))
+    quantifier = Quantifier.ALL if right.__class__ is exp.All else Quantifier.ANY
+    query_node = right.args["this"]
+    while query_node.__class__ is exp.Paren:
+        query_node = query_node.args["this"]
+    if not isinstance(query_node, QUERIES):
+        raise Unsupported(f"{quantifier.name} takes a query; for constants use IN (…)")
+    operands = row(left, context)
+    query = inner_query(query_node, context)
+    if len(operands) != len(query.types):
+        raise ClauseFault(f"{len(operands)} values are compared with the {len(query.types)} columns of a subquery")
+    if comparison not in _QUANTIFIED:
+        raise Unsupported(f"{comparison} with {quantifier.name} is not supported")
+    if len(operands) > 1 and comparison not in ("eq", "ne"):
+        raise Unsupported("rows can be compared with = and <> only")
+    kinds = [functions.common_type([a.type, b]) for a, b in zip(operands, query.types, strict=True)]
+    typed = tuple([functions.coerce(operand, kind) for operand, kind in zip(operands, kinds, strict=True)])
+    return QuantifiedSubquery(typed, comparison, quantifier, with_types(query, kinds))
+
+
+_QUANTIFIED: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+
+
+def with_types(query: Query, kinds: Sequence[object]) -> Rel:
+    """The relation of a query with its columns coerced to `kinds`."""
+    if all(kind is own for kind, own in zip(kinds, query.types, strict=True)):
+        return query.relation
+    columns = [Column(index, own) for index, own in enumerate(query.types)]
+    exprs = [functions.coerce(column, kind) for column, kind in zip(columns, kinds, strict=True)]  # type: ignore[arg-type]
+    return Project(query.relation, tuple(exprs), query.names)
+
+
+# Everything that a query can have; `query` checks it when it binds the node.
+_QUERY_ARGUMENTS: Final = {
+    kind: frozenset(kind.arg_types) for kind in (exp.Subquery, exp.Select, exp.Union, exp.Except, exp.Intersect)
+}
+
+HANDLERS: Final[dict[type[Node], Handler]] = {
+    **{kind: (scalar, known) for kind, known in _QUERY_ARGUMENTS.items()},
+    exp.Exists: (exists, frozenset({"this"})),
+}

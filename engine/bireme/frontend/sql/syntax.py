@@ -1,0 +1,124 @@
+"""Reading syntax nodes without losing anything: which arguments a node may have, and where it stands in the text.
+
+Rule: whoever binds a node declares the arguments that it reads; any other argument that the parser has set is an
+Unsupported that names the clause. So new syntax of a new sqlglot is refused until somebody has thought about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+from sqlglot import expressions as exp
+
+from bireme.errors import Position, QueryError, Unsupported
+
+Node = exp.Expr
+
+# What clauses are called in SQL, where sqlglot's name of the argument does not say it.
+_CLAUSES: Final = {
+    "locks": "FOR UPDATE and other locking clauses",
+    "sample": "TABLESAMPLE and USING SAMPLE",
+    "hint": "hints",
+    "hints": "hints",
+    "pivots": "PIVOT and UNPIVOT",
+    "laterals": "LATERAL VIEW",
+    "exclude": "EXCLUDE",
+    "nearest": "NEAREST joins",
+    "match_condition": "MATCH_CONDITION",
+    "ordinality": "WITH ORDINALITY",
+    "totals": "WITH TOTALS",
+    "with_fill": "WITH FILL",
+    "into": "SELECT INTO",
+    "kind": "this kind",
+    "limit_options": "LIMIT with PERCENT or WITH TIES",
+    "recursive": "WITH RECURSIVE",
+    "search": "SEARCH and CYCLE",
+    "cycle": "SEARCH and CYCLE",
+    "udfs": "functions defined in WITH",
+    "key_expressions": "USING KEY",
+    "when": "AT (time travel)",
+    "version": "time travel",
+    "only": "ONLY",
+    "by_name": "BY NAME",
+    "collation": "COLLATE",
+    "symmetric": "SYMMETRIC",
+    "format": "FORMAT",
+    "db": "a schema in front of a column",
+    "catalog": "a catalog in front of a column",
+    "first": "KEEP FIRST and LAST",
+    "unnest": "UNNEST in IN",
+    "field": "IN without parentheses",
+}
+
+
+def check_arguments(node: Node, known: Collection[str]) -> None:
+    """Refuses a node with an argument that is not among `known`; an empty one is no argument."""
+    for name, value in node.args.items():
+        if name not in known and value is not None and value != []:
+            refuse(node, name, value)
+
+
+def refuse(node: Node, name: str, value: object) -> None:
+    """Raises Unsupported for one argument of a node, pointing at the argument when it has a place."""
+    clause = _CLAUSES.get(name) or name.strip("_").replace("_", " ").upper()
+    if clause == name.upper():
+        clause = f"{clause} in {node.key.upper()}"
+    part = value[0] if isinstance(value, list) and value else value
+    at = part if isinstance(part, Node) and span(part) is not None else node
+    raise Unsupported(f"{clause}: not supported here", position=span(at))
+
+
+def span(node: Node) -> Position | None:
+    """The part of the text that a node covers, as far as its tokens' places are known."""
+    spread = (node._meta or {}).get("range")
+    if spread is not None:
+        return Position(*spread)
+    starts: list[int] = []
+    ends: list[int] = []
+    for meta in _metas(node):
+        spread = meta.get("range")
+        if spread is not None:
+            starts.append(spread[0])
+            ends.append(spread[1])
+        elif "start" in meta:
+            starts.append(meta["start"])
+            ends.append(meta["end"] + 1)
+    return Position(min(starts), max(ends)) if starts else None
+
+
+def _metas(node: Node) -> Iterator[dict[str, Any]]:
+    # A stack, not recursion: the nodes of long chains of operators nest deeply.
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if current._meta:
+            yield current._meta
+        for value in current.args.values():
+            if isinstance(value, Node):
+                stack.append(value)
+            elif isinstance(value, list):
+                stack.extend(item for item in value if isinstance(item, Node))
+
+
+def located(error: QueryError, node: Node, text: str) -> QueryError:
+    """Puts the place of `node` on an error that has none yet."""
+    if error.position is None:
+        error.located(span(node), text)
+    elif error.text is None:
+        error.text = text
+    return error
+
+
+def source_text(node: Node, text: str) -> str:
+    """What was written for `node`, in one line."""
+    place = span(node)
+    if place is None:
+        return node.sql(dialect="duckdb")
+    end = place.end
+    written = text[place.start : end]
+    # Only the names and literals inside a call have places; its closing parentheses follow them.
+    while (written.count("(") > written.count(")")) and ")" in text[end:]:
+        end = text.index(")", end) + 1
+        written = text[place.start : end]
+    return " ".join(written.split())

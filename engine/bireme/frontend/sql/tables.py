@@ -1,0 +1,202 @@
+"""The relations of a FROM clause: tables, common tables, derived tables and VALUES, with the names they give.
+
+How they are joined is in `joins`; how queries are bound, in `query`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from sqlglot import expressions as exp
+
+from bireme.data.schema import Schema
+from bireme.data.types import Field
+from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
+from bireme.frontend.sql.context import Block, Context, Query
+from bireme.frontend.sql.correlation import deepen
+from bireme.frontend.sql.scope import Scope, Source
+from bireme.frontend.sql.syntax import Node, check_arguments, located
+from bireme.plan import functions
+from bireme.plan.expr import Column, Literal
+from bireme.plan.relation import Project, Rel, Scan, Union, Values
+
+
+class Bound(NamedTuple):
+    """A relation of a FROM clause, or several joined, with the names it gives."""
+
+    relation: Rel
+    scope: Scope
+
+
+@dataclass(slots=True)
+class CommonTable:
+    """A table of WITH: its query, the block that it is bound in, and the result once somebody has asked.
+
+    A query that names it in vain (a recursive one, in itself) finds `recursive`.
+    """
+
+    name: str
+    node: Node
+    columns: tuple[str, ...]
+    block: Block
+    recursive: bool = False
+    query: Query | None = None
+
+
+ONE_ROW: Final = Values(((),), Schema(()))
+_TABLE: Final = frozenset({"this", "alias", "joins", "db", "catalog"})
+_ALIAS: Final = frozenset({"this", "columns"})
+
+
+def relation(node: Node, block: Block) -> Bound:
+    """Binds one relation of a FROM clause, joins inside parentheses included."""
+    try:
+        kind = node.__class__
+        if kind is exp.Table:
+            check_arguments(node, _TABLE)
+            return _named(node, block)
+        if kind is exp.Subquery:
+            return _parenthesized(node, block)
+        if kind is exp.Values:
+            check_arguments(node, ("expressions", "alias"))
+            return _aliased(values(node, block), node.args.get("alias"))
+        if kind is exp.Lateral:
+            check_arguments(node, ("this", "alias", "view", "outer"))
+            if node.args.get("view") or node.args.get("outer"):
+                raise Unsupported("LATERAL VIEW is not supported")
+            inner = node.args["this"]
+            if inner.__class__ is not exp.Subquery:
+                raise Unsupported("LATERAL takes a query in parentheses")
+            return _aliased(block.statement.bind_query(inner, block), node.args.get("alias"))
+        raise Unsupported(f"{node.key.upper()} is not supported as a relation of FROM")
+    except QueryError as error:
+        raise located(error, node, block.statement.text)
+
+
+def _named(node: exp.Table, block: Block) -> Bound:
+    name_node, alias = node.args["this"], node.args.get("alias")
+    if name_node.__class__ is exp.Values:
+        return _aliased(values(name_node, block), alias)
+    if name_node.__class__ is not exp.Identifier:
+        what = name_node.name if name_node.__class__ is exp.Anonymous else name_node.key
+        raise Unsupported(f"'{what}': table functions are not supported; register files as tables by name")
+    parts = [node.args[part].name for part in ("catalog", "db") if node.args.get(part) is not None]
+    name = ".".join([*parts, name_node.args["this"]])
+    common = block.tables.get(name.lower()) if not parts else None
+    if common is not None:
+        return _aliased(_common(common, block), alias, common.name)
+    table = block.statement.catalog.find(name)
+    if table is None:
+        known = [*[entry.name for entry in block.tables.values()], *block.statement.catalog.names()]
+        raise NameFault(f"there is no table '{name}'{functions.suggest(name, known)}")
+    schema = table.schema
+    scan = Scan(table.name, table.version, schema, tuple(range(len(schema.fields))))
+    return _aliased(Query(scan, schema.names, schema.types), alias, name_node.args["this"])
+
+
+def _aliased(query: Query, alias: Node | None, name: str = "") -> Bound:
+    names = query.names
+    if alias is not None:
+        check_arguments(alias, _ALIAS)
+        if alias.args.get("this") is not None:
+            name = alias.args["this"].name
+        columns = alias.args.get("columns")
+        if columns:
+            names = renamed(names, tuple([column.name for column in columns]), name)
+    return Bound(query.relation, Scope.of(Source.of(name, names, query.types)))
+
+
+def renamed(names: tuple[str, ...], given: tuple[str, ...], table: str) -> tuple[str, ...]:
+    """`names` with the first of them replaced by those `given` behind an alias."""
+    if len(given) > len(names):
+        raise ClauseFault(f"'{table}' has {len(names)} columns, and {len(given)} names are given for them")
+    return given + names[len(given) :]
+
+
+def _parenthesized(node: exp.Subquery, block: Block) -> Bound:
+    """A derived table, or joins in parentheses."""
+    inner = node.args["this"]
+    while inner.__class__ is exp.Subquery and set(inner.args) == {"this"}:
+        inner = inner.args["this"]
+    if inner.__class__ is not exp.Table:
+        alias = node.args.get("alias")
+        return _aliased(block.statement.bind_query(node, block), alias)
+    check_arguments(node, ("this", "alias"))
+    bound = block.statement.bind_joins(inner, block)
+    alias = node.args.get("alias")
+    if alias is None:
+        return bound
+    shown = list(bound.scope.star())
+    columns = tuple([Column(index, bound.scope.types[index]) for _, index in shown])
+    names = tuple([name for name, _ in shown])
+    query = Query(Project(bound.relation, columns, names), names, tuple([column.type for column in columns]))
+    return _aliased(query, alias)
+
+
+def _common(common: CommonTable, block: Block) -> Query:
+    """The query of a common table, for use in `block`, which may be a subquery inside the one that defines it."""
+    if common.recursive:
+        raise Unsupported(f"WITH RECURSIVE is not supported: '{common.name}' reads itself")
+    if common.query is None:
+        query = block.statement.bind_query(common.node, common.block)
+        names = renamed(query.names, common.columns, common.name)
+        common.query = Query(query.relation, names, query.types)
+    if common.block.reach == 0:
+        return common.query
+    deeper = 0
+    here: Block | None = block
+    while here is not None and here.outer is not common.block.outer:
+        here = here.outer.block if here.outer is not None else None
+        deeper += 1
+    block.extend_reach(common.block.reach + deeper)
+    return common.query._replace(relation=deepen(common.query.relation, deeper))
+
+
+def with_tables(node: Node | None, block: Block) -> Block:
+    """The block of a query that has the WITH clause `node`."""
+    if node is None:
+        return block
+    check_arguments(node, ("expressions", "recursive"))
+    tables = dict(block.tables)
+    defined: set[str] = set()
+    for entry in node.args["expressions"]:
+        check_arguments(entry, ("this", "alias", "materialized"))
+        alias = entry.args["alias"]
+        check_arguments(alias, _ALIAS)
+        name = alias.args["this"].name
+        if name.lower() in defined:
+            raise located(NameFault(f"WITH defines '{name}' twice"), alias, block.statement.text)
+        defined.add(name.lower())
+        visible = dict(tables)
+        columns = tuple([column.name for column in alias.args.get("columns") or []])
+        common = CommonTable(name, entry.args["this"], columns, Block(block.statement, block.outer, visible))
+        if node.args.get("recursive"):
+            visible[name.lower()] = CommonTable(name, entry, columns, block, recursive=True)
+        tables[name.lower()] = common
+    return Block(block.statement, block.outer, tables)
+
+
+def values(node: exp.Values, block: Block) -> Query:
+    """The rows of VALUES, their columns called col0, col1, … as in DuckDB."""
+    context = Context(block, Scope([], ()), "VALUES")
+    rows = []
+    for entry in node.args["expressions"]:
+        check_arguments(entry, ("expressions",))
+        rows.append([context.bind(cell) for cell in entry.args.get("expressions") or []])
+    width = len(rows[0]) if rows else 0
+    if width == 0:
+        raise SyntaxFault("VALUES needs at least one value")
+    if any(len(row) != width for row in rows):
+        raise ClauseFault("the rows of VALUES have different numbers of values")
+    types = tuple([functions.common_type([row[index].type for row in rows]) for index in range(width)])
+    names = tuple([f"col{index}" for index in range(width)])
+    typed = [[functions.coerce(cell, kind) for cell, kind in zip(row, types, strict=True)] for row in rows]
+    if all(cell.__class__ is Literal for row in typed for cell in row):
+        fields = [
+            Field(name, kind, any(row[index].value is None for row in typed))  # type: ignore[attr-defined]
+            for index, (name, kind) in enumerate(zip(names, types, strict=True))
+        ]
+        return Query(Values(tuple([tuple(row) for row in typed]), Schema(tuple(fields))), names, types)  # type: ignore[arg-type]
+    sources = [Project(ONE_ROW, tuple(row), names) for row in typed]
+    return Query(sources[0] if len(sources) == 1 else Union(tuple(sources)), names, types)
