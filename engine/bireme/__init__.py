@@ -1,1 +1,59 @@
-"""bireme: a query and feature engine with one plan for CPU, GPU and clusters."""
+"""bireme: a query and feature engine with one plan for CPU, GPU and clusters.
+
+The public names of the package. Importing it loads neither the SQL parser nor the runtime; `connect` does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from bireme.errors import BiremeError as BiremeError
+
+if TYPE_CHECKING:
+    from bireme.frontend.expression import all_columns as all
+    from bireme.frontend.expression import col, count, exclude, lit, when
+    from bireme.frontend.frame import Frame, concat
+    from bireme.session import Session, connect
+
+__version__ = "0.1.0"
+__all__ = [
+    "BiremeError",
+    "Frame",
+    "Session",
+    "all",
+    "col",
+    "concat",
+    "connect",
+    "count",
+    "exclude",
+    "lit",
+    "when",
+]
+
+_HOMES: Final = {
+    "Frame": ("bireme.frontend.frame", "Frame"),
+    "Session": ("bireme.session", "Session"),
+    "all": ("bireme.frontend.expression", "all_columns"),
+    "col": ("bireme.frontend.expression", "col"),
+    "concat": ("bireme.frontend.frame", "concat"),
+    "connect": ("bireme.session", "connect"),
+    "count": ("bireme.frontend.expression", "count"),
+    "exclude": ("bireme.frontend.expression", "exclude"),
+    "lit": ("bireme.frontend.expression", "lit"),
+    "when": ("bireme.frontend.expression", "when"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bireme' has no attribute {name!r}")
+    from importlib import import_module
+
+    module, attribute = _HOMES[name]
+    value = getattr(import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,67 @@
+"""The command `bireme`: arguments to session calls, errors to messages and exit codes.
+
+Exit codes: 0 done, 1 the query or its data is wrong, 2 a setting or an argument is, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from bireme.errors import BiremeError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit code."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        code: int = parsed.run(parsed)
+        sys.stdout.flush()
+        return code
+    except BiremeError as error:
+        print(f"bireme: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("bireme: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has had enough; the interpreter must not try to flush to it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    from bireme import __version__
+
+    parser = argparse.ArgumentParser(prog="bireme", description="A query and feature engine.")
+    parser.add_argument("--version", action="version", version=f"bireme {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    _add_sql(commands.add_parser("sql", help="run a query over Parquet files"))
+    _add_tpch(commands.add_parser("tpch", help="run and check the 22 TPC-H queries"))
+    return parser
+
+
+def _add_sql(parser: argparse.ArgumentParser) -> None:
+    from bireme.cli import sql
+
+    sql.add_arguments(parser)
+    parser.set_defaults(run=sql.run)
+
+
+def _add_tpch(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=_run_tpch)
+    from bireme.cli.tpch import options
+
+    options.add_arguments(parser)
+
+
+def _run_tpch(arguments: argparse.Namespace) -> int:
+    from bireme.cli.tpch import command
+
+    return command.run(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

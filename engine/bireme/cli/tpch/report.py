@@ -1,0 +1,116 @@
+"""What a harness run has to say: a table for people, JSON lines for programs, ratios between engines."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from bireme.units import format_bytes
+
+
+@dataclass(slots=True)
+class QueryReport:
+    """One query on one engine, over all runs. `checked` is None where there was nothing to check against."""
+
+    query: int
+    engine: str
+    seconds: list[float] = field(default_factory=list)
+    rows: int = 0
+    peak_bytes: int = 0
+    checked: bool | None = None
+    error: str | None = None
+
+    @property
+    def median_seconds(self) -> float:
+        return median(self.seconds) if self.seconds else math.nan
+
+    @property
+    def failed(self) -> bool:
+        return self.error is not None or self.checked is False
+
+    def as_json(self, **context: Any) -> str:
+        values = {
+            "query": self.query, "engine": self.engine, "seconds": self.seconds, "rows": self.rows,
+            "checked": self.checked, "peak_bytes": self.peak_bytes, "error": self.error,
+        }  # fmt: skip
+        return json.dumps(context | values)
+
+
+def write_json(path: Path, reports: Iterable[QueryReport], **context: Any) -> None:
+    """One JSON line per query and engine; `context` (scale, threads, …) is on every line."""
+    path.write_text("".join(report.as_json(**context) + "\n" for report in reports))
+
+
+def print_table(console: Console, engines: Sequence[str], reports: Mapping[tuple[int, str], QueryReport]) -> None:
+    """Seconds (medians), rows, whether the answer was right, peak memory; with several engines, ratios to bireme."""
+    table = Table(title="TPC-H", title_justify="left")
+    table.add_column("query", justify="right")
+    table.add_column("rows", justify="right")
+    for engine in engines:
+        table.add_column(f"{engine} s", justify="right")
+        table.add_column("checked")
+        table.add_column("peak", justify="right")
+    for query in dict.fromkeys(query for query, _ in reports):
+        cells = [f"Q{query}", str(reports[query, engines[0]].rows)]
+        for engine in engines:
+            cells += _cells(reports[query, engine])
+        table.add_row(*cells)
+    totals = ["all", ""]
+    for engine in engines:
+        mine = [report for (_, name), report in reports.items() if name == engine]
+        totals += [
+            f"{sum(report.median_seconds for report in mine if report.seconds):.3f}",
+            _verdict(mine),
+            _peak(mine),
+        ]
+    table.add_section()
+    table.add_row(*totals)
+    console.print(table)
+    for line in _failures(reports.values()):
+        console.print(line, style="red", markup=False, highlight=False)
+    for line in ratios(engines, reports):
+        console.print(line, highlight=False)
+
+
+def _cells(report: QueryReport) -> list[str]:
+    seconds = "failed" if report.error else f"{report.median_seconds:.3f}"
+    return [seconds, {True: "yes", False: "NO", None: "-"}[report.checked], format_bytes(report.peak_bytes)]
+
+
+def _verdict(reports: Sequence[QueryReport]) -> str:
+    right = sum(report.checked is True for report in reports)
+    return f"{right} of {len(reports)}"
+
+
+def _peak(reports: Sequence[QueryReport]) -> str:
+    return format_bytes(max((report.peak_bytes for report in reports), default=0))
+
+
+def _failures(reports: Iterable[QueryReport]) -> list[str]:
+    return [f"Q{report.query} on {report.engine}: {report.error}" for report in reports if report.error is not None]
+
+
+def ratios(engines: Sequence[str], reports: Mapping[tuple[int, str], QueryReport]) -> list[str]:
+    """For each engine after the first, how its times compare with the first's, on the queries that both finished."""
+    lines = []
+    for engine in engines[1:]:
+        pairs = [
+            (reports[query, engines[0]].median_seconds, report.median_seconds)
+            for (query, name), report in reports.items()
+            if name == engine and not report.error and not reports[query, engines[0]].error
+        ]
+        if pairs:
+            total = sum(first for first, _ in pairs) / sum(other for _, other in pairs)
+            mean = math.exp(sum(math.log(first / other) for first, other in pairs) / len(pairs))
+            lines.append(
+                f"{engines[0]} / {engine}: total {total:.2f}, geometric mean {mean:.2f} over {len(pairs)} queries"
+            )
+    return lines
