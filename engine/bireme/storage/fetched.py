@@ -15,16 +15,21 @@ from bireme.storage.base import ByteRange
 
 
 class FetchedRanges:
-    """A file-like object over `buffers`, the contents of `ranges`; for `pyarrow.PythonFile`, which asks for methods of
-    these names. One reader at a time.
+    """A file-like object of `size` bytes of which only fetched ranges can be read; for `pyarrow.PythonFile`, which asks
+    for methods of these names. One reader at a time.
     """
 
-    def __init__(self, ranges: Sequence[ByteRange], buffers: Sequence[pa.Buffer], size: int) -> None:
-        self._starts = [byte_range.offset for byte_range in ranges]
-        self._buffers = buffers
+    def __init__(self, size: int) -> None:
+        self._starts: list[int] = []
+        self._buffers: Sequence[pa.Buffer] = ()
         self._size = size
         self._position = 0
         self.closed = False
+
+    def serve(self, ranges: Sequence[ByteRange], buffers: Sequence[pa.Buffer]) -> None:
+        """From now on these bytes, and no others; none at all to let go of buffers."""
+        self._starts = [byte_range.offset for byte_range in ranges]
+        self._buffers = buffers
 
     def seek(self, offset: int, whence: int = 0) -> int:
         self._position = offset + (0, self._position, self._size)[whence]

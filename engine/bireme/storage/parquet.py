@@ -4,7 +4,7 @@ Rule: a table is immutable. It is the files as they were when their footers were
 names that version; `refresh` gives the table as it is now. Footers are read once and kept.
 
 Which files a path names is in `source_path`, what a footer says in `parquet_file`, what its statistics prove in
-`parquet_bounds`, skipping row groups in `prune`, decoding in `parquet_split`.
+`parquet_bounds`, skipping row groups in `prune`, splits in `parquet_split`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from bireme.errors import SourceMismatch
 from bireme.plan.expr import Expr
 from bireme.plan.source import TableStatistics
 from bireme.storage.local import file_version, translate
-from bireme.storage.parquet_bounds import bounds
+from bireme.storage.parquet_bounds import column_bounds
+from bireme.storage.parquet_decode import ParquetDecoder
 from bireme.storage.parquet_file import ParquetFile, read_file
 from bireme.storage.parquet_sample import ParquetSample
 from bireme.storage.parquet_split import ParquetSplit
@@ -59,7 +60,9 @@ class ParquetSource:
         self._schema = schema
         self._lock = threading.Lock()
         self._statistics: TableStatistics | None = None
-        self._sample = ParquetSample(files, schema)
+        self._decoders = tuple(map(ParquetDecoder, files))
+        self._sample = ParquetSample(self._decoders, schema)
+        self._bounds: dict[tuple[str, int], list[Bounds]] = {}
         self.files = files
         self._version = _version(files)
 
@@ -97,15 +100,22 @@ class ParquetSource:
         kept = tuple(columns)
         schema = self._schema.select(kept)
         return [
-            ParquetSplit(file, group, kept, schema)
-            for file in self.files
-            for group in range(file.metadata.num_row_groups)
-            if file.row_group_rows(group) and (not filters or may_be_true(filters, _bounds_of(file, group, kept)))
+            ParquetSplit(decoder, group, kept, schema)
+            for decoder in self._decoders
+            for group in range(decoder.file.metadata.num_row_groups)
+            if decoder.file.row_group_rows(group)
+            and (not filters or may_be_true(filters, self._bounds_of(decoder.file, group, kept)))
         ]
 
+    def _bounds_of(self, file: ParquetFile, row_group: int, columns: tuple[int, ...]) -> list[Callable[[], Bounds]]:
+        return [partial(self._row_group_bounds, file, row_group, column) for column in columns]
 
-def _bounds_of(file: ParquetFile, row_group: int, columns: tuple[int, ...]) -> list[Callable[[], Bounds]]:
-    return [partial(bounds, file, row_group, column) for column in columns]
+    def _row_group_bounds(self, file: ParquetFile, row_group: int, column: int) -> Bounds:
+        # Two threads may work out the same bounds; they are equal, so the later one does no harm.
+        found = self._bounds.get((file.path, column))
+        if found is None:
+            found = self._bounds[file.path, column] = column_bounds(file, column)
+        return found[row_group]
 
 
 def _read_files(paths: tuple[str, ...], known: Mapping[str, ParquetFile]) -> tuple[ParquetFile, ...]:

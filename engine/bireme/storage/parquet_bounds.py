@@ -48,17 +48,20 @@ def raw_bounds(file: ParquetFile, row_group: int, column: int) -> RawBounds:
         return _NOTHING
 
 
-def bounds(file: ParquetFile, row_group: int, column: int) -> Bounds:
-    """What is proved about a column in a row group."""
-    rows = file.row_group_rows(row_group)
-    decoder = low_decoder(file, column)
-    if decoder is None:
-        return Bounds(rows)
-    raw = raw_bounds(file, row_group, column)
-    low = None if raw.low is None else decoder(raw.low)
-    high_decode = high_decoder(file, column)
-    high = None if raw.high is None or high_decode is None else high_decode(raw.high)
-    return Bounds(rows, low, high, raw.nulls)
+def column_bounds(file: ParquetFile, column: int) -> list[Bounds]:
+    """What is proved about a column in each row group."""
+    decode_low, decode_high = low_decoder(file, column), high_decoder(file, column)
+    found = []
+    for row_group in range(file.metadata.num_row_groups):
+        rows = file.row_group_rows(row_group)
+        if decode_low is None:
+            found.append(Bounds(rows))
+            continue
+        raw = raw_bounds(file, row_group, column)
+        low = None if raw.low is None else decode_low(raw.low)
+        high = None if raw.high is None or decode_high is None else decode_high(raw.high)
+        found.append(Bounds(rows, low, high, raw.nulls))
+    return found
 
 
 def low_decoder(file: ParquetFile, column: int) -> Decoder | None:

@@ -1,7 +1,7 @@
 """One Parquet file as its footer describes it: schema, row groups, and where the column chunks lie.
 
 Rule: none of pyarrow's own errors leaves here, and no offset in a footer is believed before it was checked against
-the file's size. What the statistics in a footer mean is in `parquet_bounds`; decoding, in `parquet_split`.
+the file's size. What the statistics in a footer mean is in `parquet_bounds`; decoding, in `parquet_decode`.
 """
 
 from __future__ import annotations
@@ -75,6 +75,11 @@ class ParquetFile:
             story = f"{length} bytes at {offset} are not within the file's {self.footer_offset} bytes of pages"
             raise self.corrupt(story, row_group, leaf)
         return ByteRange(self.path, offset, length, self.version)
+
+    def stored_bytes(self, row_group: int, column: int) -> int:
+        """Bytes of a column's pages after decompression; zero where the footer says nonsense."""
+        group = self.metadata.row_group(row_group)
+        return sum(max(0, group.column(leaf).total_uncompressed_size) for leaf in self.leaves[column])
 
     def corrupt(self, story: str, row_group: int | None = None, leaf: int | None = None) -> SourceCorrupt:
         """The error that names this file and the place in it."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from bireme.data.schema import Schema
 from bireme.storage.local import LocalByteSource
+from bireme.storage.parquet_decode import ParquetDecoder
 from bireme.storage.parquet_file import ParquetFile
 from bireme.storage.parquet_split import ParquetSplit
 
@@ -26,9 +27,9 @@ _CACHED_COLUMNS_MAX: Final = 64
 class ParquetSample:
     """The sample of one table; keeps the columns asked for last."""
 
-    def __init__(self, files: Sequence[ParquetFile], schema: Schema) -> None:
+    def __init__(self, decoders: Sequence[ParquetDecoder], schema: Schema) -> None:
         self._schema = schema
-        self._groups = _spread([(file, group) for file in files for group in _groups_with_rows(file)])
+        self._groups = _spread([(decoder, group) for decoder in decoders for group in _groups_with_rows(decoder.file)])
         self._lock = threading.Lock()
         self._cached: OrderedDict[int, pa.Array] = OrderedDict()
 
@@ -52,8 +53,8 @@ class ParquetSample:
         rows_each = SAMPLE_ROWS // max(1, len(self._groups))
         source = LocalByteSource()
         try:
-            for file, group in self._groups:
-                split = ParquetSplit(file, group, tuple(columns), schema)
+            for decoder, group in self._groups:
+                split = ParquetSplit(decoder, group, tuple(columns), schema)
                 parts.append(split.head([source.read(wanted) for wanted in split.ranges], rows_each))
         finally:
             source.close()
@@ -63,7 +64,7 @@ class ParquetSample:
 
     def _row_count(self) -> pa.RecordBatch:
         rows_each = SAMPLE_ROWS // max(1, len(self._groups))
-        rows = sum(min(rows_each, file.row_group_rows(group)) for file, group in self._groups)
+        rows = sum(min(rows_each, decoder.file.row_group_rows(group)) for decoder, group in self._groups)
         return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=["rows"]).select([])
 
 
@@ -71,7 +72,7 @@ def _groups_with_rows(file: ParquetFile) -> list[int]:
     return [group for group in range(file.metadata.num_row_groups) if file.row_group_rows(group)]
 
 
-def _spread(groups: list[tuple[ParquetFile, int]]) -> list[tuple[ParquetFile, int]]:
+def _spread(groups: list[tuple[ParquetDecoder, int]]) -> list[tuple[ParquetDecoder, int]]:
     """The first of equal parts' middles: row groups spread evenly over the table."""
     if len(groups) <= _ROW_GROUPS_MAX:
         return groups

@@ -1,0 +1,206 @@
+"""Decoding row groups of one Parquet file from bytes that were fetched.
+
+Rule: pyarrow decodes, from nothing but the fetched bytes and metadata that was parsed once a file; what comes out is
+in the engine's layout. None of pyarrow's errors leaves here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bireme.data.layout import to_engine
+from bireme.data.schema import Schema
+from bireme.data.types import STRING, DataType, Kind, to_arrow
+from bireme.errors import ConversionFault, Unsupported
+from bireme.storage.base import BATCH_ROWS_MAX, ByteRange
+from bireme.storage.fetched import FetchedRanges
+from bireme.storage.parquet_file import FOREIGN_ERRORS, ParquetFile, parse_metadata
+from bireme.storage.parquet_plain_footer import plain_footer
+
+_PAGE_HEADERS_BYTES: Final = 4096
+_CODE_BYTES_MAX: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The bytes of `ranges`, one buffer each."""
+
+    ranges: Sequence[ByteRange]
+    buffers: Sequence[pa.Buffer]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Columns of one row group, by position in the file's schema; `schema` is theirs.
+
+    With `rows_max` only about the first that many rows are decoded, as one batch, strings without dictionary.
+    """
+
+    row_group: int
+    columns: tuple[int, ...]
+    schema: Schema
+    rows_max: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """An open pyarrow reader and what it reads from."""
+
+    reader: Any
+    source: FetchedRanges
+
+
+class ParquetDecoder:
+    """Decodes row groups of `file`. Any thread.
+
+    Opening a reader costs as much as decoding some ten thousand values, so readers are kept and used again.
+    """
+
+    def __init__(self, file: ParquetFile) -> None:
+        self.file = file
+        self._metadata: Any = None
+        self._are_unscaled: tuple[bool, ...] = ()
+        # By the leaves that are read as dictionaries. One reader a thread at most is ever open.
+        self._idle: dict[tuple[int, ...], list[_Reader]] = {}
+
+    def batches(self, wanted: Wanted, fetched: Fetched) -> Iterator[pa.RecordBatch]:
+        """What is wanted, in engine layout, in batches of at most BATCH_ROWS_MAX rows."""
+        order = {column: index for index, column in enumerate(sorted(set(wanted.columns)))}
+        names = list(wanted.schema.names)
+        for batch in self._decoded(wanted, list(order), fetched):
+            arrays = [
+                self._engine_array(batch.column(order[column]), wanted.row_group, column, field.type)
+                for column, field in zip(wanted.columns, wanted.schema.fields, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, names=names)
+
+    def is_dictionary(self, row_group: int, column: int) -> bool:
+        """Whether the pages of a string column's chunk are codes, judged by size; a wrong guess costs time only.
+
+        A footer lists PLAIN for the dictionary page as well as for pages written after the dictionary was full. But
+        codes take 3 bytes a value at the most, and plain strings at least 4.
+        """
+        chunk = self.file.metadata.row_group(row_group).column(self.file.leaves[column][0])
+        if not chunk.has_dictionary_page or chunk.num_values == 0:
+            return False
+        dictionary_bytes = max(0, chunk.data_page_offset - (chunk.dictionary_page_offset or chunk.data_page_offset))
+        codes_bytes_max = _CODE_BYTES_MAX * chunk.num_values + _PAGE_HEADERS_BYTES
+        return bool(chunk.total_uncompressed_size - dictionary_bytes <= codes_bytes_max)
+
+    def _decoded(self, wanted: Wanted, columns: list[int], fetched: Fetched) -> Iterator[pa.RecordBatch]:
+        """What pyarrow makes of `columns`, in the order of the file."""
+        leaves = [leaf for column in columns for leaf in self.file.leaves[column]]
+        rows = self.file.row_group_rows(wanted.row_group)
+        seen = 0
+        try:
+            codes = self._dictionary_leaves(wanted)
+            opened = self._take_reader(codes)
+            opened.source.serve(fetched.ranges, fetched.buffers)
+            for batch in _read(opened.reader, wanted.row_group, leaves, rows, wanted.rows_max):
+                seen += batch.num_rows
+                yield batch
+        except pa.ArrowNotImplementedError as error:
+            raise Unsupported(f"{self.file.path!r} uses something of Parquet that is not supported: {error}") from error
+        except FOREIGN_ERRORS as error:
+            raise self.file.corrupt(str(error), wanted.row_group) from error
+        # A reader after an error, or one that was not read to its end, is not used again.
+        opened.source.serve((), ())
+        self._idle.setdefault(codes, []).append(opened)
+        if seen != (rows if wanted.rows_max is None else min(rows, wanted.rows_max)):
+            raise self.file.corrupt(f"{seen} rows where its footer says {rows}", wanted.row_group)
+
+    def _dictionary_leaves(self, wanted: Wanted) -> tuple[int, ...]:
+        if wanted.rows_max is not None:
+            return ()
+        return tuple(
+            [
+                self.file.leaves[column][0]
+                for column, field in zip(wanted.columns, wanted.schema.fields, strict=True)
+                if field.type is STRING and self.is_dictionary(wanted.row_group, column)
+            ]
+        )
+
+    def _take_reader(self, dictionary_leaves: tuple[int, ...]) -> _Reader:
+        idle = self._idle.get(dictionary_leaves)
+        try:
+            return idle.pop() if idle else self._open(dictionary_leaves)
+        except IndexError:  # another thread was quicker
+            return self._open(dictionary_leaves)
+
+    def _open(self, dictionary_leaves: tuple[int, ...]) -> _Reader:
+        if self._metadata is None:
+            # Two threads may do this at once; what they find is equal. The flags come first: another thread looks at
+            # the metadata.
+            metadata, self._are_unscaled = _decoding_metadata(self.file)
+            self._metadata = metadata
+        source = FetchedRanges(self.file.footer_offset)
+        opened = pq.ParquetFile(
+            pa.PythonFile(source, mode="r"),
+            metadata=self._metadata,
+            pre_buffer=False,
+            read_dictionary=dictionary_leaves,
+            coerce_int96_timestamp_unit="us",
+            page_checksum_verification=True,
+        )
+        # The reader under ParquetFile takes columns by position, so that equal names do no harm.
+        return _Reader(opened.reader, source)
+
+    def _engine_array(self, array: pa.Array, row_group: int, column: int, kind: DataType) -> pa.Array:
+        try:
+            if self._are_unscaled[column]:
+                return _as_decimal(array, kind)
+            return to_engine(array, kind)
+        except ConversionFault as error:
+            raise self.file.corrupt(str(error), row_group, self.file.leaves[column][0]) from error
+
+
+def _read(reader: Any, row_group: int, leaves: list[int], rows: int, rows_max: int | None) -> Iterator[pa.RecordBatch]:
+    if rows_max is not None:
+        batches = reader.iter_batches(rows_max, [row_group], column_indices=leaves, use_threads=False)
+        first = next(iter(batches), None)
+        if first is not None:
+            yield first
+    elif rows <= BATCH_ROWS_MAX:
+        table = reader.read_row_group(row_group, column_indices=leaves, use_threads=False)
+        yield from table.combine_chunks().to_batches()
+    else:
+        yield from reader.iter_batches(BATCH_ROWS_MAX, [row_group], column_indices=leaves, use_threads=False)
+
+
+def _decoding_metadata(file: ParquetFile) -> tuple[Any, tuple[bool, ...]]:
+    """The metadata to decode with, and which columns then come as integers that stand for decimals."""
+    as_it_is = file.metadata, tuple([False] * len(file.schema))
+    if any(field.type.is_nested for field in file.schema):
+        return as_it_is
+    footer = plain_footer(file.footer)
+    if footer is None:
+        return as_it_is
+    try:
+        metadata = parse_metadata(footer)
+        arrow = metadata.schema.to_arrow_schema()
+        if len(arrow) != len(file.schema) or metadata.num_row_groups != file.metadata.num_row_groups:
+            return as_it_is
+        unscaled = tuple(
+            _is_unscaled(plain.type, field.type) for plain, field in zip(arrow, file.schema.fields, strict=True)
+        )
+        for plain, field, is_unscaled in zip(arrow, file.schema.fields, unscaled, strict=True):
+            if not is_unscaled:
+                to_engine(pa.nulls(0, plain.type), field.type)
+    except (*FOREIGN_ERRORS, Unsupported):
+        return as_it_is
+    return metadata, unscaled
+
+
+def _is_unscaled(arrow: pa.DataType, kind: DataType) -> bool:
+    return kind.kind is Kind.DECIMAL and pa.types.is_integer(arrow)
+
+
+def _as_decimal(array: pa.Array, kind: DataType) -> pa.Array:
+    """Integers as the decimals that they stand for: the same 64 bits under another type."""
+    counts = array if array.type == pa.int64() else array.cast(pa.int64())
+    return pa.Array.from_buffers(to_arrow(kind), len(counts), counts.buffers(), counts.null_count, counts.offset)
