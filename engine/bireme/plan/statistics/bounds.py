@@ -1,0 +1,299 @@
+"""What values and row counts can be at most: bounds that hold for certain, as far as the tables' metadata is true.
+
+Bounds of numbers are over **scaled integers**: a decimal of scale 2 with the value 1.50 is 150. A sampled figure never
+enters here. Metadata of a damaged file may lie; whoever relies on a bound must make a value beyond it an error
+(kernels check against the type of their result), so that a lie costs the query, not its truth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Context, Decimal, Inexact
+from typing import Any, Final, NamedTuple
+
+from bireme.data.types import DataType, Kind
+from bireme.plan.expr import Aggregation, Call, Case, Cast, Column, Expr, Literal, ScalarSubquery, Value
+from bireme.plan.relation import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    Project,
+    Rel,
+    Scan,
+    Sort,
+    Union,
+    Values,
+    Window,
+)
+from bireme.plan.source import TableStatistics
+
+_EXACT: Final = Context(prec=80, traps=[Inexact])
+_LEFT_ROWS: Final = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK, JoinKind.SINGLE})
+
+
+class Range(NamedTuple):
+    """The least and the greatest scaled integer a value can be."""
+
+    low: int
+    high: int
+
+    @property
+    def magnitude(self) -> int:
+        return max(abs(self.low), abs(self.high))
+
+
+_NONE_OR_ZERO: Final = Range(0, 0)
+
+
+def scaled(value: Value, kind: DataType) -> int | None:
+    """An exact number as a scaled integer; None for what is not one."""
+    if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
+        return None
+    return int(Decimal(value).scaleb(kind.scale, _EXACT).to_integral_exact(context=_EXACT))
+
+
+def type_range(kind: DataType) -> Range | None:
+    """What the type can hold; None for types that are not exact numbers."""
+    if kind.is_integer:
+        if kind.is_signed:
+            return Range(-(1 << (kind.bits - 1)), (1 << (kind.bits - 1)) - 1)
+        return Range(0, (1 << kind.bits) - 1)
+    if kind.kind is Kind.DECIMAL:
+        most = 10**kind.precision - 1
+        return Range(-most, most)
+    return None
+
+
+def union(ranges: Iterable[Range | None]) -> Range | None:
+    """The range around all of `ranges`; None if one of them is unknown."""
+    low, high = math.inf, -math.inf
+    for found in ranges:
+        if found is None:
+            return None
+        low, high = min(low, found.low), max(high, found.high)
+    return None if low > high else Range(int(low), int(high))
+
+
+def summed(values: Range, count: int) -> Range:
+    """What the sum of one to `count` values can be."""
+    return Range(min(values.low, values.low * count), max(values.high, values.high * count))
+
+
+class Bounds:
+    """Bounds for the relations of one run of the planner; `statistics` finds a table's metadata."""
+
+    def __init__(self, statistics: Callable[[str, str], TableStatistics]) -> None:
+        self._statistics = statistics
+        self._rows: dict[Rel, int | None] = {}
+        self._columns: dict[tuple[Rel, int], Range | None] = {}
+
+    def rows(self, rel: Rel) -> int | None:
+        """At most so many rows does `rel` give; None where nothing is known."""
+        if rel not in self._rows:
+            self._rows[rel] = _rows_max(self, rel)
+        return self._rows[rel]
+
+    def column(self, rel: Rel, index: int) -> Range | None:
+        """Where the values of a column lie; None where it is not an exact number."""
+        key = (rel, index)
+        if key not in self._columns:
+            natural = type_range(rel.schema.fields[index].type)
+            self._columns[key] = natural and _within(_column_range(self, rel, index), natural)
+        return self._columns[key]
+
+    def value(self, rel: Rel, expr: Expr) -> Range | None:
+        """Where the values of `expr` over `rel` lie; what leaves its type is an error, so it is no value."""
+        if expr.__class__ is Column:
+            return self.column(rel, expr.index)
+        natural = type_range(expr.type)
+        return natural and _within(_value_range(self, rel, expr), natural)
+
+    def table(self, scan: Scan) -> TableStatistics:
+        return self._statistics(scan.table, scan.version)
+
+
+def _within(found: Range | None, natural: Range) -> Range:
+    if found is None:
+        return natural
+    low, high = max(found.low, natural.low), min(found.high, natural.high)
+    return Range(low, high) if low <= high else natural
+
+
+# ------------------------------------------------------------------------------------------ expressions
+
+
+def _value_range(bounds: Bounds, rel: Rel, expr: Expr) -> Range | None:
+    match expr:
+        case Literal(value, kind):
+            number = scaled(value, kind)
+            return _NONE_OR_ZERO if value is None else None if number is None else Range(number, number)
+        case Cast(arg, kind):
+            return _cast_range(bounds.value(rel, arg), arg.type, kind)
+        case Case(branches, default):
+            return union([*[bounds.value(rel, value) for _, value in branches], bounds.value(rel, default)])
+        case Call(function, args, kind):
+            return _call_range(function, args, kind, [bounds.value(rel, arg) for arg in args])
+        case ScalarSubquery(plan):
+            assert isinstance(plan, Rel)
+            return bounds.column(plan, 0)
+        case _:
+            return None
+
+
+def _cast_range(found: Range | None, source: DataType, target: DataType) -> Range | None:
+    if found is None:
+        return None
+    by = target.scale - source.scale
+    if by >= 0:
+        return Range(found.low * 10**by, found.high * 10**by)
+    step = 10**-by
+    return Range(found.low // step, -(-found.high // step))
+
+
+def _call_range(function: str, args: Sequence[Expr], kind: DataType, found: Sequence[Range | None]) -> Range | None:
+    if function in ("coalesce", "greatest", "least"):
+        return union(found)
+    known = [one for one in found if one is not None]
+    if len(known) < len(found) or not known:
+        return None
+    scales = [arg.type.scale for arg in args]
+    match function:
+        case "add" | "subtract" if scales == [kind.scale, kind.scale]:
+            left, right = known
+            if function == "subtract":
+                right = Range(-right.high, -right.low)
+            return Range(left.low + right.low, left.high + right.high)
+        case "multiply" if sum(scales) == kind.scale:
+            corners = [a * b for a in known[0] for b in known[1]]
+            return Range(min(corners), max(corners))
+        case "negate" if scales == [kind.scale]:
+            return Range(-known[0].high, -known[0].low)
+        case "abs" if scales == [kind.scale]:
+            low, high = known[0]
+            return Range(0 if low <= 0 <= high else min(abs(low), abs(high)), known[0].magnitude)
+        case _:
+            return None
+
+
+# --------------------------------------------------------------------------------------------- columns
+
+
+def _column_range(bounds: Bounds, rel: Rel, index: int) -> Range | None:
+    match rel:
+        case Scan():
+            return _table_range(bounds.table(rel), rel.columns[index], rel.schema.fields[index].type)
+        case Values(rows):
+            return union([bounds.value(rel, row[index]) for row in rows]) if rows else _NONE_OR_ZERO
+        case Project(source, exprs):
+            return bounds.value(source, exprs[index])
+        case Filter(source) | Sort(source) | Limit(source):
+            return bounds.column(source, index)
+        case Window(source):
+            return bounds.column(source, index) if index < len(source.schema.fields) else None
+        case Union(sources):
+            return union([bounds.column(source, index) for source in sources])
+        case Join(left, right):
+            width = len(left.schema.fields)
+            if index < width:
+                return bounds.column(left, index)
+            return None if rel.kind is JoinKind.MARK else bounds.column(right, index - width)
+        case Aggregate():
+            return _aggregate_range(bounds, rel, index)
+        case _:
+            return None
+
+
+def _table_range(table: TableStatistics, column: int, kind: DataType) -> Range | None:
+    if table.rows == 0:
+        return _NONE_OR_ZERO
+    known = table.columns[column]
+    low, high = scaled(known.minimum, kind), scaled(known.maximum, kind)
+    return None if low is None or high is None or low > high else Range(low, high)
+
+
+def _aggregate_range(bounds: Bounds, rel: Aggregate, index: int) -> Range | None:
+    keys = len(rel.keys)
+    if index < keys:
+        return bounds.value(rel.input, rel.keys[index])
+    if index >= keys + len(rel.aggregates):
+        return Range(0, len(rel.grouping_sets or ()))
+    call: Aggregation = rel.aggregates[index - keys]
+    rows = bounds.rows(rel.input)
+    match call.function:
+        case "count" | "count_star":
+            return None if rows is None else Range(0, rows)
+        case "min" | "max" | "any_value" | "first" | "last":
+            return bounds.value(rel.input, call.args[0])
+        case "sum":
+            values = bounds.value(rel.input, call.args[0])
+            same_scale = call.args[0].type.scale == call.type.scale
+            return summed(values, rows) if values is not None and rows is not None and same_scale else None
+        case _:
+            return None
+
+
+# ------------------------------------------------------------------------------------------------ rows
+
+
+def _rows_max(bounds: Bounds, rel: Rel) -> int | None:
+    match rel:
+        case Scan():
+            return bounds.table(rel).rows
+        case Values():
+            return len(rel.rows)
+        case Project(source) | Filter(source) | Window(source):
+            return bounds.rows(source)
+        case Sort(source, _, limit, _) | Limit(source, limit, _):
+            rows = bounds.rows(source)
+            return limit if rows is None else rows if limit is None else min(rows, limit)
+        case Union(sources):
+            counts = [bounds.rows(source) for source in sources]
+            return None if None in counts else sum([count for count in counts if count is not None])
+        case Aggregate(source, keys, _, _, sets):
+            if not keys and sets is None:
+                return 1
+            rows = bounds.rows(source)
+            return None if rows is None else max(1, rows) * len(sets) if sets is not None else rows
+        case Join():
+            return _join_rows_max(bounds, rel)
+        case _:
+            return None
+
+
+def _join_rows_max(bounds: Bounds, rel: Join) -> int | None:
+    left, right = bounds.rows(rel.left), bounds.rows(rel.right)
+    if rel.kind in _LEFT_ROWS:
+        return left
+    if left is None or right is None:
+        return None
+    pairs = left * right
+    if right <= 1 or is_unique(rel.right, rel.right_keys):
+        pairs = min(pairs, left)
+    if left <= 1 or is_unique(rel.left, rel.left_keys):
+        pairs = min(pairs, right)
+    kept_left = left if rel.kind in (JoinKind.LEFT, JoinKind.FULL) else 0
+    kept_right = right if rel.kind in (JoinKind.RIGHT, JoinKind.FULL) else 0
+    return pairs + kept_left + kept_right
+
+
+def is_unique(rel: Rel, exprs: Sequence[Expr]) -> bool:
+    """Whether no two rows of `rel` agree in `exprs`, proved by the shape of the plan."""
+    columns = {expr.index for expr in exprs if isinstance(expr, Column)}
+    while True:
+        match rel:
+            case Filter(source) | Sort(source) | Limit(source):
+                rel = source
+            case Project(source, outputs):
+                taken: list[Any] = [outputs[index] for index in columns]
+                columns = {expr.index for expr in taken if isinstance(expr, Column)}
+                rel = source
+            case Join(left, _) if rel.kind in _LEFT_ROWS:
+                columns = {index for index in columns if index < len(left.schema.fields)}
+                rel = left
+            case Aggregate(_, keys, _, _, None):
+                return columns.issuperset(range(len(keys)))
+            case _:
+                return False
