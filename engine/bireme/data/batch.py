@@ -1,0 +1,56 @@
+"""A Batch: immutable rows resident on exactly one tier, with one identity wherever they lie.
+
+Moving makes a new value with the same id (`moved`), so whoever holds the old one never sees it change. Who may hold
+or move a batch is in `runtime.holder`; how the copy is made, in `runtime.memory.mover`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from bireme.data.ids import BatchId
+from bireme.data.tier import Tier
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows on a tier.
+
+    `body` is a RecordBatch on DEVICE and what the tier's keeper gave elsewhere (pages, a spill ticket). `nbytes` is
+    the size as a RecordBatch, the same on every tier, because it says what bringing the batch up will need.
+    """
+
+    id: BatchId
+    rows: int
+    nbytes: int
+    tier: Tier
+    body: Any
+
+    @property
+    def content(self) -> pa.RecordBatch:
+        """The rows; only of a batch on DEVICE."""
+        assert self.tier is Tier.DEVICE, f"{self} has no rows to compute on"
+        record_batch: pa.RecordBatch = self.body
+        return record_batch
+
+    def moved(self, tier: Tier, body: Any) -> Batch:
+        return Batch(self.id, self.rows, self.nbytes, tier, body)
+
+    def __repr__(self) -> str:
+        return f"<Batch {self.id}: {self.rows} rows, {self.nbytes} B on {self.tier.name}>"
+
+
+def measure(batch: pa.RecordBatch) -> int:
+    """Bytes that `batch` refers to: the parts of its buffers that its rows use, dictionaries whole.
+
+    Not exact as memory: a slice keeps its whole buffer alive, and two batches that share a buffer both count it. Each
+    errs to one side; together they stay within what a limit needs.
+    """
+    try:
+        return int(batch.nbytes)
+    except (pa.ArrowException, TypeError):
+        # Layouts for which pyarrow cannot tell the used part.
+        return int(batch.get_total_buffer_size())

@@ -1,0 +1,184 @@
+"""What one query did, folded from its events: per pipeline rows, bytes, seconds, waits and spills.
+
+This is the data behind `explain analyze` and the progress line. A view only: it can be rebuilt from any record of
+events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bireme.data.ids import EdgeId, PipelineId
+from bireme.data.tier import Tier
+from bireme.observe import event as events
+from bireme.units import format_bytes, format_rows, format_seconds
+
+
+@dataclass(slots=True)
+class PipelineProfile:
+    """Sums over the tasks of one pipeline. `ended` is empty while it has not ended."""
+
+    splits: int = 0
+    tasks: int = 0
+    rows_in: int = 0
+    bytes_in: int = 0
+    rows_out: int = 0
+    bytes_out: int = 0
+    state_bytes_peak: int = 0
+    run_seconds: float = 0.0
+    wait_seconds: float = 0.0
+    retries: int = 0
+    preload_bytes: int = 0
+    preload_seconds: float = 0.0
+    ended: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class EdgeProfile:
+    """What moved through the tiers on one edge."""
+
+    demoted_bytes: int = 0
+    demoted_count: int = 0
+    disk_bytes: int = 0
+    promoted_bytes: int = 0
+    promoted_count: int = 0
+    move_seconds: float = 0.0
+
+
+class Profile:
+    """Hears the events of one query."""
+
+    def __init__(self) -> None:
+        self.pipelines: dict[PipelineId, PipelineProfile] = {}
+        self.edges: dict[EdgeId, EdgeProfile] = {}
+        self.outcome = ""
+        self.seconds = 0.0
+        self.overbooked_bytes = 0
+        self.overbooked_count = 0
+        self.dropped_count = 0
+
+    def __repr__(self) -> str:
+        tasks = sum(pipeline.tasks for pipeline in self.pipelines.values())
+        return f"<Profile: {tasks} tasks, {format_bytes(self.spilled_bytes)} spilled, {self.outcome or 'running'}>"
+
+    @property
+    def spilled_bytes(self) -> int:
+        return sum(edge.disk_bytes for edge in self.edges.values())
+
+    def hear(self, event: events.Event) -> None:
+        fold = _FOLDS.get(type(event))
+        if fold is not None:
+            fold(self, event)
+
+    def pipeline(self, pipeline: PipelineId) -> PipelineProfile:
+        found = self.pipelines.get(pipeline)
+        if found is None:
+            found = self.pipelines[pipeline] = PipelineProfile()
+        return found
+
+    def edge(self, edge: EdgeId) -> EdgeProfile:
+        found = self.edges.get(edge)
+        if found is None:
+            found = self.edges[edge] = EdgeProfile()
+        return found
+
+    def lines(self, names: Sequence[tuple[PipelineId, str]]) -> list[str]:
+        """One line per pipeline of `names`, in that order, for people."""
+        return [_line(name, self.pipelines.get(identity, PipelineProfile())) for identity, name in names]
+
+    def _task_ended(self, event: events.TaskEnded) -> None:
+        into = self.pipeline(event.pipeline)
+        into.tasks += 1
+        into.rows_in += event.rows_in
+        into.bytes_in += event.bytes_in
+        into.rows_out += event.rows_out
+        into.bytes_out += event.bytes_out
+        into.run_seconds += event.run_seconds
+        into.wait_seconds += event.wait_seconds
+        into.state_bytes_peak = max(into.state_bytes_peak, event.state_bytes)
+
+    def _opened(self, event: events.PipelineOpened) -> None:
+        self.pipeline(event.pipeline).splits = event.splits
+
+    def _ended(self, event: events.PipelineEnded) -> None:
+        self.pipeline(event.pipeline).ended = event.how
+
+    def _retried(self, event: events.TaskRetried) -> None:
+        self.pipeline(event.pipeline).retries += 1
+
+    def _noted(self, event: events.Noted) -> None:
+        notes = self.pipeline(event.pipeline).notes
+        if event.text not in notes:
+            notes.append(event.text)
+
+    def _preloaded(self, event: events.Preloaded) -> None:
+        into = self.pipeline(event.pipeline)
+        into.preload_bytes += event.nbytes
+        into.preload_seconds += event.seconds
+
+    def _demoted(self, event: events.Demoted) -> None:
+        into = self.edge(event.edge)
+        into.demoted_bytes += event.nbytes
+        into.demoted_count += 1
+        into.disk_bytes += event.nbytes if event.target is Tier.DISK else 0
+        into.move_seconds += event.seconds
+
+    def _promoted(self, event: events.Promoted) -> None:
+        into = self.edge(event.edge)
+        into.promoted_bytes += event.nbytes
+        into.promoted_count += 1
+        into.move_seconds += event.seconds
+
+    def _overbooked(self, event: events.Overbooked) -> None:
+        self.overbooked_bytes = max(self.overbooked_bytes, event.over)
+        self.overbooked_count += 1
+
+    def _dropped(self, event: events.OutputDropped) -> None:
+        self.dropped_count += 1
+
+    def _query_ended(self, event: events.QueryEnded) -> None:
+        self.outcome = event.outcome
+        self.seconds = event.seconds
+
+
+_FOLDS: dict[type[events.Event], Callable[[Profile, Any], None]] = {
+    events.TaskEnded: Profile._task_ended,
+    events.PipelineOpened: Profile._opened,
+    events.PipelineEnded: Profile._ended,
+    events.TaskRetried: Profile._retried,
+    events.Noted: Profile._noted,
+    events.Preloaded: Profile._preloaded,
+    events.Demoted: Profile._demoted,
+    events.Promoted: Profile._promoted,
+    events.Overbooked: Profile._overbooked,
+    events.OutputDropped: Profile._dropped,
+    events.QueryEnded: Profile._query_ended,
+}
+
+
+def profile_of(record: Iterable[events.Event]) -> Profile:
+    """The profile that a record of one query's events gives."""
+    profile = Profile()
+    for event in record:
+        profile.hear(event)
+    return profile
+
+
+def _line(name: str, pipeline: PipelineProfile) -> str:
+    parts = [
+        f"{name}: {pipeline.tasks} tasks",
+        f"{format_rows(pipeline.rows_in)} → {format_rows(pipeline.rows_out)} rows",
+        f"{format_bytes(pipeline.bytes_out)} out",
+        f"ran {format_seconds(pipeline.run_seconds)}",
+        f"waited {format_seconds(pipeline.wait_seconds)}",
+    ]
+    if pipeline.state_bytes_peak:
+        parts.append(f"state {format_bytes(pipeline.state_bytes_peak)}")
+    if pipeline.preload_bytes:
+        parts.append(f"read {format_bytes(pipeline.preload_bytes)} in {format_seconds(pipeline.preload_seconds)}")
+    if pipeline.retries:
+        parts.append(f"{pipeline.retries} retries")
+    return ", ".join(parts + pipeline.notes)

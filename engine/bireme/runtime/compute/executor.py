@@ -1,0 +1,266 @@
+"""The Compute executor: a few slots, each running one task at a time on a thread of its own.
+
+A slot chooses by `policy`, reserves before it runs, brings inputs up to DEVICE, runs, and delivers. Nothing here
+polls: a slot without work parks and is woken by what changes. One query's failure goes to that query; the slots go
+on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from bireme.clock import Clock
+from bireme.data.tier import Tier
+from bireme.errors import BiremeError, EngineBug, OutOfRoom
+from bireme.runtime.compute.policy import ReadyList, Remedy, remedy
+from bireme.runtime.compute.task import Result, Supplier, Task, TaskKind
+from bireme.runtime.holder.batch_holder import BatchHolder
+from bireme.runtime.holder.state import Access, Entry
+from bireme.runtime.memory.ledger import Reservation, Use
+from bireme.runtime.memory.mover import Mover
+from bireme.runtime.memory.room import Purpose, Room
+from bireme.runtime.threads import Threads
+
+
+class ComputeExecutor:
+    """`slots` tasks at once. `lookahead` hears that tasks became ready, to bring up what comes next."""
+
+    name = "compute"
+
+    def __init__(self, *, slots: int, threads: Threads, room: Room, mover: Mover, clock: Clock) -> None:
+        self.slots = slots
+        self.ready = ReadyList()
+        self.running = 0
+        self.finished = 0
+        self._threads = threads
+        self._room = room
+        self._mover = mover
+        self._clock = clock
+        self._parked: deque[asyncio.Future[None]] = deque()
+        self._asking = False
+        self._solo = False
+        room.busy = self._busy
+
+    def __repr__(self) -> str:
+        return f"<ComputeExecutor: {self.running} of {self.slots} slots run, {len(self.ready)} pipelines ready>"
+
+    def offer(self, supplier: Supplier) -> None:
+        """`supplier` has work."""
+        self.ready.offer(supplier)
+        self._wake_one()
+
+    async def run(self) -> None:
+        """Serves until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for slot in range(self.slots):
+                group.create_task(self._serve(slot), name=f"compute/{slot}")
+
+    async def _serve(self, slot: int) -> None:
+        while True:
+            task, grant = await self._admit()
+            try:
+                await self._perform(task, grant, slot)
+            finally:
+                self.running -= 1
+                self.finished += 1
+                grant.release()
+                if task.alone:
+                    self._solo = False
+                    self._wake_all()
+                if self.running == 0:
+                    self._room.retry()
+                    self._wake_one()
+
+    # ------------------------------------------------------------------------------------- choosing
+
+    async def _admit(self) -> tuple[Task, Reservation]:
+        """The best ready task, with the room it needs; counted as running from the moment it is chosen."""
+        spare: Reservation | None = None
+        try:
+            while True:
+                supplier = None if self._solo else self.ready.best()
+                if supplier is None:
+                    _let_go(spare)
+                    spare = None
+                    await self._park()
+                    continue
+                task = supplier.next_task()
+                if task.alone and self.running:
+                    supplier.put_back(task)
+                    _let_go(spare)
+                    spare = None
+                    await self._park()
+                    continue
+                need = self._need(task)
+                grant = self._granted(need, spare)
+                if grant is not None:
+                    spare = None
+                    return self._started(task, grant)
+                supplier.put_back(task)
+                _let_go(spare)
+                spare = await self._ask(supplier, need, task)
+        except BaseException:
+            _let_go(spare)
+            raise
+
+    def _started(self, task: Task, grant: Reservation) -> tuple[Task, Reservation]:
+        self.running += 1
+        self._solo = task.alone
+        task.grant_bytes = grant.nbytes
+        if self._parked and len(self.ready):
+            self._wake_one()
+        return task, grant
+
+    def _need(self, task: Task) -> int:
+        below = 0
+        for entry in task.entries:
+            if entry.batch.tier is not Tier.DEVICE or entry.access is Access.EXCLUSIVE:
+                below += entry.batch.nbytes
+        task.promoted_bytes = below
+        limit = self._room.ledger.limits[Tier.DEVICE]
+        need = below + task.supplier.estimate(task)
+        return need if need < limit else limit
+
+    def _granted(self, need: int, spare: Reservation | None) -> Reservation | None:
+        if spare is None:
+            return self._room.reserve_nowait(Tier.DEVICE, need, Use.TASK)
+        if need <= spare.nbytes or self._room.ledger.fits(Tier.DEVICE, need - spare.nbytes):
+            spare.resize(need)
+            return spare
+        return None
+
+    async def _ask(self, supplier: Supplier, need: int, task: Task) -> Reservation | None:
+        """Waits for room for what was best. One slot asks at a time; the others park meanwhile."""
+        if self._asking:
+            await self._park()
+            return None
+        self._asking = True
+        purpose = Purpose.PRODUCE if task.kind is TaskKind.SPLIT else Purpose.CONSUME
+        try:
+            return await self._room.reserve(Tier.DEVICE, need, Use.TASK, purpose=purpose, query=supplier.query)
+        except OutOfRoom as error:
+            supplier.fail(None, error)
+            return None
+        finally:
+            self._asking = False
+            self._wake_one()
+
+    def _busy(self) -> bool:
+        return self.running > 0
+
+    async def _park(self) -> None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._parked.append(future)
+        await future
+
+    def _wake_one(self) -> None:
+        while self._parked:
+            future = self._parked.popleft()
+            if not future.done():
+                future.set_result(None)
+                return
+
+    def _wake_all(self) -> None:
+        while self._parked:
+            self._wake_one()
+
+    # -------------------------------------------------------------------------------------- running
+
+    async def _perform(self, task: Task, grant: Reservation, slot: int) -> None:
+        supplier = task.supplier
+        try:
+            contents = await self._bring_up(task, grant)
+            try:
+                result = await self._threads.submit(task.run, contents, slot, self._clock)
+            finally:
+                del contents
+                self._give_back(task)
+        except asyncio.CancelledError:
+            supplier.fail(task, EngineBug(f"{task!r} was running when its worker ended"))
+            raise
+        except BiremeError as error:
+            supplier.fail(task, error)
+        except Exception as error:
+            fault = EngineBug(f"{task!r} raised {type(error).__name__}: {error}")
+            fault.__cause__ = error
+            supplier.fail(task, fault)
+        else:
+            self._settle(task, result, grant, slot)
+
+    def _settle(self, task: Task, result: Result, grant: Reservation, slot: int) -> None:
+        supplier = task.supplier
+        if result.shortage is None:
+            supplier.deliver(task, result, grant, slot)
+            return
+        task.attempt += 1
+        task.alone = True
+        choice = remedy(attempt=task.attempt, splittable=supplier.splittable and task.kind is TaskKind.BATCHES)
+        if choice is Remedy.SPLIT and not task.halve():
+            choice = Remedy.GIVE_UP
+        if choice is Remedy.GIVE_UP:
+            fault = OutOfRoom(
+                f"{task!r} ran out of memory even alone and in the smallest pieces ({result.shortage}); "
+                f"raise the memory limit"
+            )
+            fault.__cause__ = result.shortage
+            supplier.fail(task, fault)
+        else:
+            supplier.retry(task, result.shortage)
+
+    async def _bring_up(self, task: Task, grant: Reservation) -> Sequence[pa.RecordBatch]:
+        """Shares the inputs of `task`, on DEVICE."""
+        holder = task.holder
+        if holder is None:
+            return ()
+        if all(_is_up(entry) for entry in task.entries):
+            for entry in task.entries:
+                holder.state.lease(entry)
+        else:
+            await self._promote(holder, task.entries, grant)
+        return [entry.batch.content for entry in task.entries]
+
+    async def _promote(self, holder: BatchHolder, entries: Sequence[Entry], grant: Reservation) -> None:
+        leased: list[Entry] = []
+        try:
+            async with asyncio.TaskGroup() as group:
+                for entry in entries:
+                    group.create_task(self._promote_one(holder, entry, grant, leased))
+        except BaseException as error:
+            for entry in leased:
+                holder.give_back(entry)
+            raise _first(error) from error
+
+    async def _promote_one(self, holder: BatchHolder, entry: Entry, grant: Reservation, leased: list[Entry]) -> None:
+        while not _is_up(entry):
+            if entry.access is Access.EXCLUSIVE:
+                await holder.wait_moved(entry)
+                continue
+            holder.state.start_move(entry)
+            room = grant.carve(entry.batch.nbytes, Use.BATCH)
+            await self._mover.promote(holder, entry, room, ahead=False)
+        holder.state.lease(entry)
+        leased.append(entry)
+
+    def _give_back(self, task: Task) -> None:
+        if task.holder is not None:
+            for entry in task.entries:
+                task.holder.give_back(entry)
+
+
+def _is_up(entry: Entry) -> bool:
+    return entry.batch.tier is Tier.DEVICE and entry.access is not Access.EXCLUSIVE
+
+
+def _let_go(spare: Reservation | None) -> None:
+    if spare is not None:
+        spare.release()
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,66 @@
+"""Which ready task runs next, and what becomes of one that ran out of memory. Decides only.
+
+Rule: the oldest query first, since draining it bounds what is held; within a query closest to the result first, since
+that frees; then the planner's order. Tasks of one pipeline go in the order of their inputs.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from enum import Enum
+from typing import Final
+
+from bireme.runtime.compute.task import Supplier
+
+RETRIES_BEFORE_SPLIT: Final = 1
+RETRIES_MAX: Final = 3
+
+
+def rank(*, query: int, distance: int, position: int) -> tuple[int, ...]:
+    """The rank of a pipeline: `distance` counts pipelines to the result, `position` is its place in the plan."""
+    return query, distance, position
+
+
+class ReadyList:
+    """Suppliers that may have work, in the order in which Compute serves them."""
+
+    def __init__(self) -> None:
+        self._suppliers: list[Supplier] = []
+
+    def __len__(self) -> int:
+        return len(self._suppliers)
+
+    def offer(self, supplier: Supplier) -> None:
+        if not supplier.listed:
+            supplier.listed = True
+            insort(self._suppliers, supplier, key=lambda one: one.rank)
+
+    def best(self) -> Supplier | None:
+        """The first supplier that really has work; those found without are taken off the list."""
+        while self._suppliers:
+            supplier = self._suppliers[0]
+            if supplier.has_work():
+                return supplier
+            supplier.listed = False
+            del self._suppliers[0]
+        return None
+
+    def first(self, count: int) -> list[Supplier]:
+        return self._suppliers[:count]
+
+
+class Remedy(Enum):
+    """What to do with a task that ran out of memory."""
+
+    AGAIN = "run it again, alone"
+    SPLIT = "run it again, alone, in smaller pieces"
+    GIVE_UP = "fail"
+
+
+def remedy(*, attempt: int, splittable: bool) -> Remedy:
+    """What to do after the `attempt`-th failure of a task for want of memory."""
+    if attempt <= RETRIES_BEFORE_SPLIT:
+        return Remedy.AGAIN
+    if splittable:
+        return Remedy.SPLIT
+    return Remedy.AGAIN if attempt < RETRIES_MAX else Remedy.GIVE_UP

@@ -1,0 +1,191 @@
+"""A task: one pipeline over one input, and what running it gave.
+
+`Task.run` is what a compute thread executes; it touches no runtime state. A task that ran out of memory keeps what
+it has finished and can run again, in smaller pieces of its input where its pipeline takes single batches in any
+order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from enum import Enum
+from typing import Protocol
+
+import pyarrow as pa
+
+from bireme.clock import Clock
+from bireme.data.batch import measure
+from bireme.data.ids import EdgeId, QueryId, TaskId
+from bireme.errors import OutOfRoom
+from bireme.operators.base import Output, Stage
+from bireme.runtime.holder.batch_holder import BatchHolder
+from bireme.runtime.holder.state import Entry
+from bireme.runtime.memory.ledger import Reservation
+from bireme.storage.base import Split
+
+
+class TaskKind(Enum):
+    """What a task runs over: a split of a table, batches of an edge, or nothing, to finish a part of a pipeline."""
+
+    SPLIT = "split"
+    BATCHES = "batches"
+    FINISH = "finish"
+
+
+class Made:
+    """One batch that a task made, measured on the thread that made it."""
+
+    __slots__ = ("content", "edge", "nbytes", "partition")
+
+    def __init__(self, edge: EdgeId, partition: int, content: pa.RecordBatch) -> None:
+        self.edge = edge
+        self.partition = partition
+        self.content = content
+        self.nbytes = measure(content)
+
+
+class Result:
+    """What running a task gave: all of its output, or `shortage`, the memory error that stopped it."""
+
+    __slots__ = ("made", "notes", "seconds", "shortage", "started", "state_bytes")
+
+    def __init__(self) -> None:
+        self.made: list[Made] = []
+        self.notes: list[str] = []
+        self.state_bytes = 0
+        self.started = 0.0
+        self.seconds = 0.0
+        self.shortage: BaseException | None = None
+
+    def add(self, output: Output) -> None:
+        for emission in output.emissions:
+            if emission.batch.num_rows:
+                self.made.append(Made(emission.edge, emission.partition, emission.batch))
+        self.notes += output.notes
+        self.state_bytes = output.state_bytes
+
+    @property
+    def rows(self) -> int:
+        return sum([made.content.num_rows for made in self.made])
+
+    @property
+    def nbytes(self) -> int:
+        return sum([made.nbytes for made in self.made])
+
+
+class Task:
+    """One unit of compute. `rows_in` and `bytes_in` are of its input; its need is estimated from `basis`."""
+
+    __slots__ = (
+        "_done", "_pieces", "alone", "attempt", "basis", "buffers", "bytes_in", "entries", "grant_bytes", "holder",
+        "id", "kind", "promoted_bytes", "ready_at", "reservation", "rows_in", "sequence", "split", "stage", "supplier",
+    )  # fmt: skip
+
+    def __init__(self, supplier: Supplier, stage: Stage, identity: TaskId, kind: TaskKind, sequence: int) -> None:
+        self.supplier = supplier
+        self.stage = stage
+        self.id = identity
+        self.kind = kind
+        self.sequence = sequence
+        self.holder: BatchHolder | None = None
+        self.entries: Sequence[Entry] = ()
+        self.split: Split | None = None
+        self.buffers: Sequence[pa.Buffer] = ()
+        self.reservation: Reservation | None = None
+        self.rows_in = 0
+        self.bytes_in = 0
+        self.basis = 0
+        self.ready_at = 0.0
+        self.attempt = 0
+        self.alone = False
+        self.grant_bytes = 0
+        self.promoted_bytes = 0
+        self._done = Result()
+        self._pieces: deque[tuple[int, int]] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Task {self.id}: {self.supplier!r} {self.kind.value} {self.sequence}, attempt {self.attempt}>"
+
+    @property
+    def pieces(self) -> int:
+        """In how many pieces the rest of the input will run."""
+        return 1 if self._pieces is None else len(self._pieces)
+
+    def run(self, contents: Sequence[pa.RecordBatch], slot: int, clock: Clock) -> Result:
+        """Runs on a compute thread. Memory errors are part of the result; others are raised."""
+        result = self._done
+        result.started = clock.now()
+        result.shortage = None
+        try:
+            if self._pieces is None:
+                result.add(self._call(contents, slot))
+            else:
+                self._run_pieces(contents[0], slot)
+        except (MemoryError, OutOfRoom) as error:
+            result.shortage = error
+        result.seconds = clock.now() - result.started
+        return result
+
+    def halve(self) -> bool:
+        """Cuts the piece that did not fit into two. False where the input cannot be cut any more."""
+        if self._pieces is None:
+            self._pieces = deque([(0, self.rows_in)])
+        start, rows = self._pieces[0]
+        if rows < 2:
+            return False
+        self._pieces[0] = (start, rows // 2)
+        self._pieces.insert(1, (start + rows // 2, rows - rows // 2))
+        return True
+
+    def _run_pieces(self, batch: pa.RecordBatch, slot: int) -> None:
+        assert self._pieces is not None
+        while self._pieces:
+            start, rows = self._pieces[0]
+            self._done.add(self._call((batch.slice(start, rows),), slot))
+            self._pieces.popleft()
+
+    def _call(self, contents: Sequence[pa.RecordBatch], slot: int) -> Output:
+        if self.kind is TaskKind.BATCHES:
+            return self.stage.run_batches(contents, self.sequence, slot)
+        if self.kind is TaskKind.FINISH:
+            return self.stage.finish(self.sequence, slot)
+        assert self.split is not None
+        return self.stage.run_split(self.split, self.buffers, self.sequence, slot)
+
+
+class Supplier(Protocol):
+    """Who gives tasks: a live pipeline, as Compute sees it.
+
+    `rank` orders suppliers, smallest first, and never changes. Every task from `next_task` comes back exactly once: by
+    `deliver`, `put_back` or `fail`.
+    """
+
+    rank: tuple[int, ...]
+    listed: bool
+
+    @property
+    def query(self) -> QueryId: ...
+
+    @property
+    def splittable(self) -> bool:
+        """Whether a task's input may be cut by rows."""
+        ...
+
+    def has_work(self) -> bool: ...
+
+    def next_task(self) -> Task: ...
+
+    def estimate(self, task: Task) -> int:
+        """Bytes that running `task` will need beside its inputs."""
+        ...
+
+    def deliver(self, task: Task, result: Result, grant: Reservation, slot: int) -> None: ...
+
+    def put_back(self, task: Task) -> None: ...
+
+    def retry(self, task: Task, reason: BaseException) -> None:
+        """Like `put_back`, after a task ran out of memory."""
+        ...
+
+    def fail(self, task: Task | None, error: BaseException) -> None: ...

@@ -1,0 +1,391 @@
+"""A Dag made live on one worker: its pipelines, its Batch Holders, and who must look again when something changed.
+
+Settling is to a fixed point: whatever changed is touched, and `settle` lets every touched pipeline advance until
+nothing more follows; only then is work offered. All on the loop; nothing here waits.
+
+Rules: a pipeline opens when all it comes after have ended. A producer makes no new tasks while its edge is full and
+every reader of it has something to read; that cannot block for ever, because the last reader is the caller. When
+all readers of an edge have stopped, so do its producers, at once and upward.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Protocol
+
+from bireme.clock import Clock
+from bireme.data.batch import Batch
+from bireme.data.ids import BatchId, EdgeId, PipelineId, QueryId, TaskId
+from bireme.errors import BiremeError, EngineBug
+from bireme.observe.recorder import Recorder
+from bireme.operators.base import StageSet
+from bireme.plan.physical import BuildSink, Dag, Edge, EdgeSource, Take
+from bireme.runtime.compute.policy import rank
+from bireme.runtime.compute.task import Supplier
+from bireme.runtime.holder.batch_holder import BatchHolder
+from bireme.runtime.holder.state import Entry, Feed
+from bireme.runtime.memory.ledger import Ledger
+from bireme.runtime.pipeline import LivePipeline, Phase
+
+
+class Services(Protocol):
+    """What a graph asks of its worker."""
+
+    clock: Clock
+    recorder: Recorder
+    ledger: Ledger
+
+    def offer(self, supplier: Supplier) -> None:
+        """A pipeline has work for Compute."""
+        ...
+
+    def want_bytes(self, pipeline: LivePipeline) -> None:
+        """A scan wants splits fetched."""
+        ...
+
+    def drop(self, batch: Batch) -> None:
+        """A batch that does not lie on DEVICE is not needed any more."""
+        ...
+
+
+class Graph:
+    """One query's live Dag. `outcome` is set once: to None when all is done and read, or to the error."""
+
+    def __init__(
+        self,
+        dag: Dag,
+        stages: StageSet,
+        *,
+        query: QueryId,
+        services: Services,
+        slots: int,
+        edge_bytes_max: int,
+        result_bytes_max: int,
+        batch_ids: Iterator[int],
+    ) -> None:
+        self.dag = dag
+        self.stages = stages
+        self.query = query
+        self.clock = services.clock
+        self.recorder = services.recorder
+        self.ledger = services.ledger
+        self.closed = False
+        self.running = 0
+        self.outcome: asyncio.Future[BiremeError | None] = asyncio.get_running_loop().create_future()
+        self._services = services
+        self._slots = slots
+        self._edge_bytes_max = edge_bytes_max
+        self._result_bytes_max = result_bytes_max
+        self._batch_ids = batch_ids
+        self._task_ids = count(1)
+        self._dirty: deque[LivePipeline] = deque()
+        self._settling = False
+        self._quiet: asyncio.Future[None] | None = None
+        self._any_gated = False
+        self.pipelines: dict[PipelineId, LivePipeline] = {}
+        self.holders: dict[EdgeId, BatchHolder] = {}
+        self._build()
+        self.result = self.holders[dag.result]
+        self.result_feed: Feed = self.result.state.feeds[-1]
+
+    def __repr__(self) -> str:
+        phases = ", ".join(repr(pipeline) for pipeline in self.pipelines.values())
+        return f"<Graph of query {self.query}: {phases}>"
+
+    # ------------------------------------------------------------------------------------- building
+
+    def _build(self) -> None:
+        takes = {
+            (pipeline.source.edge, pipeline.id): pipeline.source.take
+            for pipeline in self.dag.pipelines
+            if isinstance(pipeline.source, EdgeSource)
+        }
+        for edge in self.dag.edges:
+            feeds = [takes[edge.id, consumer] for consumer in edge.consumers]
+            if edge.id == self.dag.result:
+                feeds.append(Take.SERIAL)
+            self.holders[edge.id] = BatchHolder(edge, query=self.query, takes=feeds, drop=self._services.drop)
+        distances = distances_to_result(self.dag)
+        for position, pipeline in enumerate(self.dag.pipelines):
+            order = rank(query=self.query, distance=distances[pipeline.id], position=position)
+            self.pipelines[pipeline.id] = LivePipeline(self, pipeline, self.stages.stage(pipeline), order)
+        for edge in self.dag.edges:
+            self._connect(edge)
+        for live in self.pipelines.values():
+            for earlier in live.pipeline.after:
+                self.pipelines[earlier].dependents.append(live)
+
+    def _connect(self, edge: Edge) -> None:
+        holder = self.holders[edge.id]
+        for index, consumer in enumerate(edge.consumers):
+            live = self.pipelines[consumer]
+            live.source, live.feed = holder, holder.state.feeds[index]
+        for index, producer in enumerate(edge.producers):
+            self.pipelines[producer].sinks.append((holder, index))
+
+    def partitions_of_table(self, table: str) -> int:
+        """How many parts the join table called `table` is built in."""
+        for pipeline in self.dag.pipelines:
+            if isinstance(pipeline.sink, BuildSink) and pipeline.sink.table == table:
+                source = self.pipelines[pipeline.id].source
+                return source.edge.partitions if source is not None else 1
+        raise EngineBug(f"no pipeline builds the join table {table}")
+
+    def next_task_id(self) -> TaskId:
+        return TaskId(next(self._task_ids))
+
+    def next_batch_id(self) -> BatchId:
+        return BatchId(next(self._batch_ids))
+
+    def before(self, pipeline: LivePipeline) -> list[LivePipeline]:
+        return [self.pipelines[earlier] for earlier in pipeline.pipeline.after]
+
+    # ------------------------------------------------------------------------------------- settling
+
+    def start(self) -> None:
+        """Opens what waits for nothing, and lets it run."""
+        self._guarded(self._start)
+
+    def _start(self) -> None:
+        for holder in self.holders.values():
+            if not holder.edge.producers:
+                raise EngineBug(f"no pipeline produces for {holder!r}")
+        for pipeline in self.pipelines.values():
+            self.touch(pipeline)
+        self.settle()
+
+    def touch(self, pipeline: LivePipeline) -> None:
+        """`pipeline` must look again."""
+        if not pipeline.dirty:
+            pipeline.dirty = True
+            self._dirty.append(pipeline)
+
+    def touch_around(self, pipeline: LivePipeline) -> None:
+        """A task of `pipeline` has delivered: it, its readers and, for what it took, its producers look again."""
+        self.touch(pipeline)
+        for holder, _ in pipeline.sinks:
+            for consumer in holder.edge.consumers:
+                self.touch(self.pipelines[consumer])
+        self.touch_source(pipeline)
+        self.settle()
+
+    def touch_source(self, pipeline: LivePipeline) -> None:
+        """`pipeline` has taken from its edge, or stopped reading it."""
+        if pipeline.source is not None:
+            self._touch_producers(pipeline.source)
+
+    def _touch_producers(self, holder: BatchHolder) -> None:
+        for producer in holder.edge.producers:
+            self.touch(self.pipelines[producer])
+
+    def result_taken(self) -> None:
+        """The caller has read a batch, so there may be room on the result edge."""
+        self._touch_producers(self.result)
+        self.settle()
+
+    def settle(self) -> None:
+        """Lets everything that was touched advance, and offers what has work."""
+        if not self._settling:
+            self._settling = True
+            try:
+                self._guarded(self._settle)
+            finally:
+                self._settling = False
+        self._check_quiet()
+
+    def _settle(self) -> None:
+        while self._dirty:
+            while self._dirty:
+                pipeline = self._dirty.popleft()
+                pipeline.dirty = False
+                self._look(pipeline)
+            if self._any_gated and self.running == 0:
+                # Nothing runs and the gates may be what is in the way: the last resort of `gated` is due.
+                self._any_gated = False
+                for pipeline in self.pipelines.values():
+                    if pipeline.phase is Phase.OPEN and pipeline.sinks:
+                        self._look(pipeline)
+        self._check_done()
+
+    def _look(self, pipeline: LivePipeline) -> None:
+        if self.closed:
+            return
+        if pipeline.phase is Phase.WAITING and all(one.phase is Phase.ENDED for one in self.before(pipeline)):
+            pipeline.open(self._slots)
+        if pipeline.phase < Phase.STOPPING and not self._wanted(pipeline):
+            pipeline.abandon()
+        pipeline.advance()
+        if pipeline.has_work():
+            self._services.offer(pipeline)
+
+    def _wanted(self, pipeline: LivePipeline) -> bool:
+        """Whether someone still reads what it makes, or needs it done."""
+        for holder, _ in pipeline.sinks:
+            if not holder.state.closed:
+                return True
+        return any(_still_wants(dependent) for dependent in pipeline.dependents)
+
+    def ended(self, pipeline: LivePipeline) -> None:
+        """A pipeline has ended: its readers and dependents look again, and its producers if it stopped early."""
+        for dependent in pipeline.dependents:
+            self.touch(dependent)
+        for earlier in self.before(pipeline):
+            self.touch(earlier)
+        for holder, _ in pipeline.sinks:
+            for consumer in holder.edge.consumers:
+                self.touch(self.pipelines[consumer])
+        self.touch_source(pipeline)
+
+    # ---------------------------------------------------------------------------------- backpressure
+
+    def gated(self, pipeline: LivePipeline) -> bool:
+        """Whether `pipeline` should make no new tasks, because its edge is full and its readers have enough to do."""
+        for holder, producer in pipeline.sinks:
+            limit = self._result_bytes_max if holder is self.result else self._edge_bytes_max
+            if holder.nbytes >= limit and self._full(pipeline, holder, producer):
+                self._any_gated = True
+                return True
+        return False
+
+    def _full(self, pipeline: LivePipeline, holder: BatchHolder, producer: int) -> bool:
+        state = holder.state
+        if not all(self._reads(holder, consumer) for consumer in holder.edge.consumers):
+            return False
+        if all(feed.waiting or feed.closed for feed in state.feeds):
+            return True
+        awaited = state.awaited() if state.ordered else None
+        if awaited is None or self.running == 0:
+            return False
+        return awaited[0] != producer or pipeline.in_flight > 0
+
+    def _reads(self, holder: BatchHolder, consumer: PipelineId) -> bool:
+        live = self.pipelines[consumer]
+        return live.phase is Phase.ENDED or (live.phase is Phase.OPEN and live.take is not Take.PARTITION)
+
+    # --------------------------------------------------------------------------------- bytes of scans
+
+    def want_bytes(self, pipeline: LivePipeline) -> None:
+        self._services.want_bytes(pipeline)
+
+    # ---------------------------------------------------------------------------------------- ending
+
+    def fail(self, error: BaseException) -> None:
+        """The query fails; the first error counts."""
+        fault = error if isinstance(error, BiremeError) else _bug(error)
+        self._finish(fault)
+
+    def close(self) -> None:
+        """The query ends here, whatever is still to do. Idempotent."""
+        if self.closed:
+            return
+        self.closed = True
+        for pipeline in self.pipelines.values():
+            pipeline.discard_inputs()
+        for holder in self.holders.values():
+            holder.close()
+        self._check_quiet()
+
+    async def wait_quiet(self) -> None:
+        """Waits until no task runs, no fetch is under way and no batch is being moved."""
+        while not self._is_quiet():
+            self._quiet = asyncio.get_running_loop().create_future()
+            await self._quiet
+        for holder in self.holders.values():
+            await holder.wait_quiet()
+
+    def free(self) -> None:
+        """Closes stages and gives back what is left; after `close` and `wait_quiet`."""
+        if not self.closed or not self._is_quiet():
+            raise EngineBug(f"{self!r} is freed while it runs")
+        for pipeline in self.pipelines.values():
+            pipeline.close()
+        self.stages.close()
+
+    def _finish(self, fault: BiremeError | None) -> None:
+        if not self.outcome.done():
+            self.outcome.set_result(fault)
+            if fault is not None:
+                self.close()
+
+    def _check_done(self) -> None:
+        if self.outcome.done() or self.closed:
+            return
+        if self.result.state.entries:
+            return
+        if all(pipeline.phase is Phase.ENDED for pipeline in self.pipelines.values()):
+            self._finish(None)
+
+    def _is_quiet(self) -> bool:
+        return self.running == 0 and not self.fetching()
+
+    def _check_quiet(self) -> None:
+        if self._quiet is not None and not self._quiet.done() and self._is_quiet():
+            self._quiet.set_result(None)
+
+    def fetched(self) -> None:
+        """A fetch has ended, one way or another."""
+        self.settle()
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        """Runs a step of ours and of the stages; what it raises fails this query and no other."""
+        try:
+            step()
+        except Exception as error:
+            self.fail(error)
+
+    # --------------------------------------------------------------------------------------- telling
+
+    def queued(self, holder: BatchHolder, entry: Entry) -> bool:
+        """Whether a ready task waits for `entry`."""
+        if entry.place < 0:
+            return False
+        return any(
+            live.phase is Phase.OPEN and (live.take is not Take.PARTITION or holder.state.finished)
+            for live in (self.pipelines[consumer] for consumer in holder.edge.consumers)
+        )
+
+    def fetching(self) -> bool:
+        """Whether bytes of a scan are on their way."""
+        return any(pipeline.fetching for pipeline in self.pipelines.values())
+
+    def result_readable(self) -> bool:
+        """Whether it is the caller's turn: there is a batch to read, or one that was taken and not yet handed over."""
+        state = self.result.state
+        return self.result_feed.waiting > 0 or any(entry.place >= 0 for entry in state.entries.values())
+
+    def story(self) -> str:
+        """Who waits for whom."""
+        lines = [f"{pipeline!r} {reason}" for pipeline in self.pipelines.values() for reason in pipeline.waits_for()]
+        return "\n".join([f"query {self.query}:", *lines, repr(self.result), repr(self.ledger)])
+
+
+def distances_to_result(dag: Dag) -> dict[PipelineId, int]:
+    """How many pipelines lie between each pipeline and the result; states count like edges."""
+    edges = {edge.id: edge for edge in dag.edges}
+    readers: dict[PipelineId, list[PipelineId]] = {pipeline.id: [] for pipeline in dag.pipelines}
+    distances: dict[PipelineId, int] = {}
+    for edge in edges.values():
+        for producer in edge.producers:
+            readers[producer] += edge.consumers
+            if edge.id == dag.result:
+                distances[producer] = 0
+    for pipeline in dag.pipelines:
+        for earlier in pipeline.after:
+            readers[earlier].append(pipeline.id)
+    for pipeline in reversed(dag.pipelines):
+        known = [distances[reader] + 1 for reader in readers[pipeline.id] if reader in distances]
+        distances[pipeline.id] = min([*known, distances.get(pipeline.id, len(dag.pipelines))])
+    return distances
+
+
+def _still_wants(dependent: LivePipeline) -> bool:
+    return dependent.phase < Phase.STOPPING
+
+
+def _bug(error: BaseException) -> EngineBug:
+    fault = EngineBug(f"{type(error).__name__}: {error}")
+    fault.__cause__ = error
+    return fault

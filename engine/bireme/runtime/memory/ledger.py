@@ -1,0 +1,142 @@
+"""Bytes promised and used on each tier. Pure: counts, never waits. The one authority on how full a tier is.
+
+Memory is held, not counted: every byte belongs to a live `Reservation`, which gives itself back. Facts (a batch
+that exists, a state that grew) are recorded even over the limit; requests are refused there, unless someone with a
+reason overbooks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from types import TracebackType
+
+from bireme.data.tier import Tier
+from bireme.errors import EngineBug
+from bireme.units import format_bytes
+
+
+class Use(IntEnum):
+    """What a reservation is for. TASK is a promise; the others are there."""
+
+    TASK = 0
+    BATCH = 1
+    STATE = 2
+    BUFFER = 3
+
+
+class Reservation:
+    """Bytes of one tier that belong to someone. Leaving its block, or `release`, gives them back; twice is harmless."""
+
+    __slots__ = ("_ledger", "nbytes", "tier", "use")
+
+    def __init__(self, ledger: Ledger, tier: Tier, use: Use, nbytes: int) -> None:
+        self._ledger = ledger
+        self.tier = tier
+        self.use = use
+        self.nbytes = nbytes
+
+    def __repr__(self) -> str:
+        return f"<Reservation {format_bytes(self.nbytes)} of {self.tier.name} for {self.use.name}>"
+
+    def __enter__(self) -> Reservation:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.release()
+
+    def release(self) -> None:
+        if self._ledger is not None:
+            self._ledger._give_back(self)
+
+    def resize(self, nbytes: int) -> None:
+        """Records that there are `nbytes` now: a fact, so also over the limit."""
+        self._ledger._change(self, nbytes)
+
+    def carve(self, nbytes: int, use: Use) -> Reservation:
+        """A reservation of `nbytes` out of this one; what this one lacks is taken as a fact."""
+        return self._ledger._carve(self, nbytes, use)
+
+
+class Ledger:
+    """`grown` and `shrunk` are called with the tier after its total has changed; they must not reserve."""
+
+    def __init__(self, limits: Mapping[Tier, int]) -> None:
+        self.limits = [limits.get(tier, 0) for tier in Tier]
+        self.totals = [0] * len(Tier)
+        self.peaks = [0] * len(Tier)
+        self.live = 0
+        self.grown: Callable[[Tier], None] = _ignore
+        self.shrunk: Callable[[Tier], None] = _ignore
+        self._uses = [[0] * len(Use) for _ in Tier]
+
+    def __repr__(self) -> str:
+        tiers = (
+            f"{tier.name.lower()} {format_bytes(self.totals[tier])} of {format_bytes(self.limits[tier])}"
+            for tier in (Tier.DEVICE, Tier.PINNED, Tier.DISK)
+        )
+        return f"<Ledger: {', '.join(tiers)}; {self.live} reservations>"
+
+    def used(self, tier: Tier, use: Use) -> int:
+        return self._uses[tier][use]
+
+    def free(self, tier: Tier) -> int:
+        """Bytes left under the limit; negative when overbooked."""
+        return self.limits[tier] - self.totals[tier]
+
+    def fits(self, tier: Tier, nbytes: int) -> bool:
+        return self.totals[tier] + nbytes <= self.limits[tier]
+
+    def reserve(self, tier: Tier, nbytes: int, use: Use) -> Reservation | None:
+        """A reservation, or None where it does not fit."""
+        return self.take(tier, nbytes, use) if self.totals[tier] + nbytes <= self.limits[tier] else None
+
+    def take(self, tier: Tier, nbytes: int, use: Use) -> Reservation:
+        """A reservation whether it fits or not: for facts, and for those who overbook with a reason."""
+        if nbytes < 0:
+            raise EngineBug(f"a reservation of {nbytes} bytes")
+        self.live += 1
+        self._add(tier, use, nbytes)
+        return Reservation(self, tier, use, nbytes)
+
+    def check(self) -> None:
+        """Raises EngineBug where totals and uses differ; for tests and the simulation."""
+        for tier in Tier:
+            if self.totals[tier] != sum(self._uses[tier]) or min(self._uses[tier]) < 0:
+                raise EngineBug(f"{tier.name}: uses {self._uses[tier]} against a total of {self.totals[tier]}")
+
+    def _add(self, tier: Tier, use: Use, nbytes: int) -> None:
+        self._uses[tier][use] += nbytes
+        self.totals[tier] += nbytes
+        if self.totals[tier] > self.peaks[tier]:
+            self.peaks[tier] = self.totals[tier]
+        if nbytes > 0:
+            self.grown(tier)
+        elif nbytes < 0:
+            self.shrunk(tier)
+
+    def _change(self, reservation: Reservation, nbytes: int) -> None:
+        if nbytes < 0 or reservation._ledger is None:
+            raise EngineBug(f"{reservation!r} cannot become {nbytes} bytes")
+        grown = nbytes - reservation.nbytes
+        reservation.nbytes = nbytes
+        self._add(reservation.tier, reservation.use, grown)
+
+    def _carve(self, reservation: Reservation, nbytes: int, use: Use) -> Reservation:
+        moved = min(nbytes, reservation.nbytes)
+        reservation.nbytes -= moved
+        self._uses[reservation.tier][reservation.use] -= moved
+        self._uses[reservation.tier][use] += moved
+        self.live += 1
+        self._add(reservation.tier, use, nbytes - moved)
+        return Reservation(self, reservation.tier, use, nbytes)
+
+    def _give_back(self, reservation: Reservation) -> None:
+        nbytes, reservation.nbytes = reservation.nbytes, 0
+        reservation._ledger = None  # type: ignore[assignment]  # released: any further use but release is a bug
+        self.live -= 1
+        self._add(reservation.tier, reservation.use, -nbytes)
+
+
+def _ignore(tier: Tier) -> None:
+    """Nobody listens yet."""

@@ -1,0 +1,155 @@
+"""Copies one batch between two tiers, and frees what lies on tiers below DEVICE.
+
+Executes only: which batch moves where is decided by whoever calls, who has also marked it (`HolderState.start_move`). A
+failed copy leaves the batch as it was. Copies run on IO threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from bireme.clock import Clock
+from bireme.data.batch import Batch
+from bireme.data.ipc import pack, unpack
+from bireme.data.tier import Tier
+from bireme.errors import BiremeError, EngineBug, StorageError
+from bireme.observe.event import Demoted, MoveFailed, Promoted
+from bireme.observe.recorder import Recorder
+from bireme.runtime.holder.batch_holder import BatchHolder
+from bireme.runtime.holder.state import Entry
+from bireme.runtime.memory.ledger import Ledger, Reservation, Use
+from bireme.runtime.memory.pinned_pool import PinnedPool, load, store
+from bireme.runtime.threads import Threads
+from bireme.storage.base import SpillStore
+
+T = TypeVar("T")
+
+
+class Mover:
+    """`pool` is None where the PINNED tier does not exist."""
+
+    def __init__(
+        self,
+        *,
+        io: Threads,
+        spill: SpillStore,
+        pool: PinnedPool | None,
+        ledger: Ledger,
+        recorder: Recorder,
+        clock: Clock,
+    ) -> None:
+        self._io = io
+        self._spill = spill
+        self._pool = pool
+        self._ledger = ledger
+        self._recorder = recorder
+        self._clock = clock
+        self._drops: dict[int, asyncio.Future[None]] = {}
+        self._drop_count = 0
+        self.drop_faults: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"<Mover: {len(self._drops)} drops under way>"
+
+    async def demote(self, holder: BatchHolder, entry: Entry) -> str:
+        """Moves a marked DEVICE or PINNED batch down. Returns "" or, with the batch where it was, the reason."""
+        started, old = self._clock.now(), entry.batch
+        try:
+            batch, reservation = await self._demoted(old)
+        except (BiremeError, MemoryError) as error:
+            self._recorder.record(MoveFailed(holder.query, holder.edge.id, old.id, Tier.DISK, str(error)))
+            holder.end_move(entry, old, None)
+            return str(error) or type(error).__name__
+        seconds = self._clock.now() - started
+        self._recorder.record(Demoted(holder.query, holder.edge.id, old.id, old.tier, batch.tier, old.nbytes, seconds))
+        holder.end_move(entry, batch, reservation)
+        self._free_body(old)
+        return ""
+
+    async def promote(self, holder: BatchHolder, entry: Entry, room: Reservation, *, ahead: bool) -> None:
+        """Moves a marked batch up to DEVICE, into `room`, which becomes its reservation. Raises StorageError."""
+        started, old = self._clock.now(), entry.batch
+        try:
+            content = await self._run(self._read, old)
+            if content.num_rows != old.rows:
+                raise EngineBug(f"{old!r} came back from {old.tier.name} with {content.num_rows} rows")
+        except BaseException:
+            room.release()
+            holder.end_move(entry, old, None)
+            raise
+        seconds = self._clock.now() - started
+        self._recorder.record(Promoted(holder.query, holder.edge.id, old.id, old.tier, old.nbytes, seconds, ahead))
+        holder.end_move(entry, old.moved(Tier.DEVICE, content), room)
+        self._free_body(old)
+
+    def drop(self, batch: Batch) -> None:
+        """Frees the place of a batch that nobody wants any more."""
+        self._free_body(batch)
+
+    async def drained(self) -> None:
+        """Waits until everything dropped so far is freed."""
+        while self._drops:
+            await asyncio.wait(tuple(self._drops.values()))
+
+    async def _demoted(self, old: Batch) -> tuple[Batch, Reservation]:
+        if old.tier is Tier.DEVICE and self._pool is not None:
+            pinned = await self._pin(old, self._pool)
+            if pinned is not None:
+                return pinned
+        reservation = self._ledger.reserve(Tier.DISK, old.nbytes, Use.BATCH)
+        if reservation is None:
+            raise StorageError("the spill folder may take no more; raise its limit")
+        try:
+            content = old.content if old.tier is Tier.DEVICE else await self._run(self._read, old)
+            ticket = await self._run(self._spill.write, content)
+        except BaseException:
+            reservation.release()
+            raise
+        return old.moved(Tier.DISK, ticket), reservation
+
+    async def _pin(self, old: Batch, pool: PinnedPool) -> tuple[Batch, Reservation] | None:
+        packed = await self._run(pack, old.content)
+        pages = pool.take(packed.size)
+        reservation = self._ledger.reserve(Tier.PINNED, packed.size, Use.BATCH) if pages is not None else None
+        if pages is None or reservation is None:
+            if pages is not None:
+                pool.give_back(pages)
+            return None
+        await self._run(store, pages, memoryview(packed))
+        return old.moved(Tier.PINNED, pages), reservation
+
+    def _read(self, batch: Batch) -> pa.RecordBatch:
+        if batch.tier is Tier.PINNED:
+            return unpack(load(batch.body))
+        return self._spill.read(batch.body)
+
+    def _free_body(self, batch: Batch) -> None:
+        if batch.tier is Tier.PINNED and self._pool is not None:
+            self._pool.give_back(batch.body)
+        elif batch.tier is Tier.DISK:
+            self._drop_count += 1
+            number = self._drop_count
+            future = self._io.submit(self._spill.drop, batch.body)
+            self._drops[number] = future
+            future.add_done_callback(lambda done: self._dropped(number, done))
+
+    def _dropped(self, number: int, done: asyncio.Future[None]) -> None:
+        del self._drops[number]
+        if not done.cancelled() and (error := done.exception()) is not None:
+            # The rows are not needed any more: a place on disk that could not be freed is reported, not raised.
+            self.drop_faults.append(str(error))
+
+    async def _run(self, work: Any, *args: Any) -> Any:
+        """Runs blocking work to its end, even if the waiting task is cancelled meanwhile."""
+        future = self._io.submit(work, *args)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            if not future.done():
+                await asyncio.wait([future])
+            raise
+        except OSError as error:
+            raise StorageError(f"moving a batch failed: {error}") from error

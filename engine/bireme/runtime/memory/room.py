@@ -1,0 +1,197 @@
+"""Room on a tier, awaited: reserves when it fits, else waits in order until bytes come back. Drives `ledger`.
+
+Whoever waits here is also a request to the Memory executor, which makes room by moving batches (`demand`). Progress
+beats estimates: when nothing can move and nothing runs, the first in line is let through over the limit; when
+something runs but nothing has come back for `stall_seconds_max`, the smallest is, one at a time. A request larger
+than the whole tier is cut to it, so it runs alone rather than never.
+
+Only a worker whose states and batches alone are over the limit, with nothing left to move, refuses: OutOfRoom.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from enum import Enum
+
+from bireme.data.ids import QueryId
+from bireme.data.tier import Tier
+from bireme.errors import OutOfRoom
+from bireme.observe.event import Overbooked, RoomWanted
+from bireme.observe.recorder import Recorder
+from bireme.runtime.memory.ledger import Ledger, Reservation, Use
+from bireme.units import format_bytes
+
+
+class Purpose(Enum):
+    """Why someone wants room. What is queued for tasks is never demoted to PRODUCE more of it."""
+
+    CONSUME = "to consume"
+    PRODUCE = "to produce"
+
+
+class Want:
+    """One request in line."""
+
+    __slots__ = ("future", "nbytes", "purpose", "query", "tier", "use")
+
+    def __init__(self, tier: Tier, nbytes: int, use: Use, purpose: Purpose, query: QueryId) -> None:
+        self.tier = tier
+        self.nbytes = nbytes
+        self.use = use
+        self.purpose = purpose
+        self.query = query
+        self.future: asyncio.Future[Reservation] = asyncio.get_running_loop().create_future()
+
+    def __repr__(self) -> str:
+        return f"<Want {format_bytes(self.nbytes)} of {self.tier.name} {self.purpose.value}, query {self.query}>"
+
+
+class Room:
+    """`demand` hears of each new want; `busy` tells whether a task runs, which will give bytes back."""
+
+    def __init__(self, ledger: Ledger, recorder: Recorder, *, stall_seconds_max: float) -> None:
+        self.ledger = ledger
+        self.demand: Callable[[Want], None] = _unheard
+        self.busy: Callable[[], bool] = _never
+        self._recorder = recorder
+        self._stall_seconds_max = stall_seconds_max
+        self._wants: list[Want] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._forced: Reservation | None = None
+        ledger.shrunk = self._shrunk
+
+    def __repr__(self) -> str:
+        return f"<Room: {self.ledger!r}; {len(self._wants)} waiting>"
+
+    @property
+    def wants(self) -> tuple[Want, ...]:
+        """Who waits, in order."""
+        return tuple(self._wants)
+
+    def reserve_nowait(self, tier: Tier, nbytes: int, use: Use) -> Reservation | None:
+        """A reservation, or None where it does not fit now."""
+        return self.ledger.reserve(tier, nbytes, use)
+
+    async def reserve(self, tier: Tier, nbytes: int, use: Use, *, purpose: Purpose, query: QueryId) -> Reservation:
+        """A reservation, waiting for it. Raises OutOfRoom where nothing can move and the limit is truly passed."""
+        nbytes = min(nbytes, self.ledger.limits[tier])
+        if not self._wants:
+            granted = self.ledger.reserve(tier, nbytes, use)
+            if granted is not None:
+                return granted
+        want = Want(tier, nbytes, use, purpose, query)
+        self._enqueue(want)
+        try:
+            return await want.future
+        except asyncio.CancelledError:
+            if want.future.done() and not want.future.cancelled() and want.future.exception() is None:
+                want.future.result().release()
+            raise
+        finally:
+            if want in self._wants:
+                self._wants.remove(want)
+            self._arm()
+
+    def refuse(self, want: Want) -> None:
+        """The Memory executor cannot move anything for `want`. It waits on while tasks run; else it is let through."""
+        if want.future.done() or self._serve() or self.busy():
+            return
+        if want.purpose is Purpose.PRODUCE:
+            # Nothing runs, so nothing queued will be consumed unless room is made at its cost.
+            want.purpose = Purpose.CONSUME
+            self.demand(want)
+            return
+        fault = self._truly_full(want)
+        if fault is not None:
+            want.future.set_exception(fault)
+        else:
+            self._overbook(want, "nothing runs and nothing can move")
+
+    def retry(self) -> None:
+        """Nothing runs any more: asks again for whoever is first in line."""
+        if self._wants:
+            self.demand(self._wants[0])
+
+    def _enqueue(self, want: Want) -> None:
+        if want.purpose is Purpose.CONSUME:
+            ahead = [index for index, other in enumerate(self._wants) if other.purpose is Purpose.PRODUCE]
+            self._wants.insert(ahead[0] if ahead else len(self._wants), want)
+        else:
+            self._wants.append(want)
+        ledger = self.ledger
+        self._recorder.record(
+            RoomWanted(
+                want.query,
+                want.tier,
+                want.nbytes,
+                ledger.totals[want.tier],
+                ledger.limits[want.tier],
+                want.purpose.value,
+            )
+        )
+        self._arm()
+        self.demand(want)
+
+    def _shrunk(self, tier: Tier) -> None:
+        if self._wants:
+            self._serve()
+            self._arm(restart=True)
+
+    def _serve(self) -> bool:
+        """Grants from the front of the line while it fits. Says whether someone was granted."""
+        served = False
+        while self._wants:
+            want = self._wants[0]
+            if not want.future.done():
+                granted = self.ledger.reserve(want.tier, want.nbytes, want.use)
+                if granted is None:
+                    break
+                want.future.set_result(granted)
+                served = True
+            self._wants.pop(0)
+        return served
+
+    def _truly_full(self, want: Want) -> OutOfRoom | None:
+        ledger, tier = self.ledger, want.tier
+        states, batches = ledger.used(tier, Use.STATE), ledger.used(tier, Use.BATCH)
+        if states + batches <= ledger.limits[tier]:
+            return None
+        return OutOfRoom(
+            f"the memory limit of {format_bytes(ledger.limits[tier])} is used up: join tables, groups and sorts hold "
+            f"{format_bytes(states)}, batches that cannot be moved {format_bytes(batches)}; raise the memory limit, or "
+            f"check that the spill folder can be written"
+        )
+
+    def _overbook(self, want: Want, reason: str) -> None:
+        granted = self.ledger.take(want.tier, want.nbytes, want.use)
+        self._forced = granted
+        over = -self.ledger.free(want.tier)
+        self._recorder.record(Overbooked(want.query, want.tier, want.nbytes, over, reason))
+        want.future.set_result(granted)
+        if want in self._wants:
+            self._wants.remove(want)
+
+    def _arm(self, *, restart: bool = False) -> None:
+        """Keeps the stall timer running while someone waits, from the last time that bytes came back."""
+        if self._timer is not None and (restart or not self._wants):
+            self._timer.cancel()
+            self._timer = None
+        if self._wants and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._stall_seconds_max, self._stalled)
+
+    def _stalled(self) -> None:
+        self._timer = None
+        waiting = [want for want in self._wants if not want.future.done()]
+        if waiting and (self._forced is None or self._forced.nbytes == 0):
+            smallest = min(waiting, key=lambda want: want.nbytes)
+            self._overbook(smallest, f"nothing came back for {self._stall_seconds_max} s")
+        self._arm()
+
+
+def _unheard(want: Want) -> None:
+    """No Memory executor yet."""
+
+
+def _never() -> bool:
+    return False

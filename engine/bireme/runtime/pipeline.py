@@ -1,0 +1,368 @@
+"""One pipeline of a Dag, live on this worker: which input comes next, what is out, and when it ends.
+
+A supplier of tasks for Compute. It changes only on the loop, through `graph`, which owns it. What a task does with
+an input is the `Stage`; where outputs wait is the Batch Holder.
+
+Phases go one way: WAITING for what must be done before, OPEN for inputs, FINISHING its parts, STOPPING (nobody wants
+more, calls still run), ENDED.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from bireme.data.batch import Batch
+from bireme.data.ids import QueryId
+from bireme.data.tier import Tier
+from bireme.observe.event import Noted, OutputDropped, PipelineEnded, PipelineOpened, TaskEnded, TaskRetried
+from bireme.operators.base import Stage
+from bireme.plan.physical import BuildSink, EdgeSource, Pipeline, ScanSource, Take, UnmatchedSource
+from bireme.runtime.compute.estimate import History
+from bireme.runtime.compute.task import Made, Result, Task, TaskKind
+from bireme.runtime.holder.batch_holder import BatchHolder
+from bireme.runtime.holder.state import Entry, Feed
+from bireme.runtime.memory.ledger import Reservation, Use
+from bireme.storage.base import Split
+
+if TYPE_CHECKING:
+    from bireme.runtime.graph import Graph
+
+
+class Phase(IntEnum):
+    WAITING = 0
+    OPEN = 1
+    FINISHING = 2
+    STOPPING = 3
+    ENDED = 4
+
+
+class LivePipeline:
+    """`inputs_max` is how many inputs there will be; None while only the edge knows."""
+
+    def __init__(self, graph: Graph, pipeline: Pipeline, stage: Stage, rank: tuple[int, ...]) -> None:
+        self.graph = graph
+        self.pipeline = pipeline
+        self.stage = stage
+        self.rank = rank
+        self.listed = False
+        self.dirty = False
+        self.phase = Phase.WAITING
+        self.source: BatchHolder | None = None
+        self.feed: Feed | None = None
+        self.sinks: list[tuple[BatchHolder, int]] = []
+        self.dependents: list[LivePipeline] = []
+        self.splits: Sequence[Split] = ()
+        self.loaded: dict[int, tuple[Sequence[pa.Buffer], Reservation]] = {}
+        self.fetch_next = 0
+        self.fetching = 0
+        self.inputs_max: int | None = None
+        self.next_input = 0
+        self.in_flight = 0
+        self.parts = 0
+        self.next_part = 0
+        self.parts_done = 0
+        self._how = "done"
+        self._requeued: deque[Task] = deque()
+        self._history = History()
+        self._state_room: Reservation | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.pipeline.name}, {self.phase.name.lower()}>"
+
+    @property
+    def query(self) -> QueryId:
+        return self.graph.query
+
+    @property
+    def take(self) -> Take | None:
+        source = self.pipeline.source
+        return source.take if isinstance(source, EdgeSource) else None
+
+    @property
+    def splittable(self) -> bool:
+        return self.take is Take.STREAM
+
+    @property
+    def ahead(self) -> int:
+        """Splits whose bytes are here or coming, and which no task has yet."""
+        return len(self.loaded) + self.fetching
+
+    # ------------------------------------------------------------------------------------ supplying
+
+    def has_work(self) -> bool:
+        if self.graph.closed:
+            return False
+        if self._requeued:
+            return True
+        if self.phase is Phase.OPEN:
+            return self.has_input() and not self.graph.gated(self)
+        return self.phase is Phase.FINISHING and self.next_part < self.parts
+
+    def has_input(self) -> bool:
+        """Whether an input is there for a next task."""
+        feed = self.feed
+        if feed is not None:
+            if feed.take is Take.STREAM:
+                return bool(feed.queue)
+            if feed.take is Take.SERIAL:
+                return bool(feed.queue) and self.in_flight == 0
+            assert self.source is not None
+            return self.source.state.finished and self.next_input < self.source.edge.partitions
+        if self.inputs_max is None or self.next_input >= self.inputs_max:
+            return False
+        return not self.splits or self.next_input in self.loaded or not self.splits[self.next_input].ranges
+
+    def next_task(self) -> Task:
+        self.in_flight += 1
+        self.graph.running += 1
+        if self._requeued:
+            return self._requeued.popleft()
+        graph = self.graph
+        if self.phase is Phase.FINISHING:
+            task = Task(self, self.stage, graph.next_task_id(), TaskKind.FINISH, self.next_part)
+            self.next_part += 1
+            if self._state_room is not None:
+                task.basis = self._state_room.nbytes // self.parts
+        elif self.splits:
+            task = self._split_task()
+        else:
+            task = self._batch_task()
+        task.ready_at = graph.clock.now()
+        return task
+
+    def _split_task(self) -> Task:
+        index = self.next_input
+        task = Task(self, self.stage, self.graph.next_task_id(), TaskKind.SPLIT, index)
+        task.split = split = self.splits[index]
+        task.rows_in, task.basis = split.rows, split.decoded_bytes
+        if index in self.loaded:
+            task.buffers, task.reservation = self.loaded.pop(index)
+            task.bytes_in = task.reservation.nbytes
+        self.next_input += 1
+        if self.fetch_next < len(self.splits):
+            self.graph.want_bytes(self)
+        return task
+
+    def _batch_task(self) -> Task:
+        task = Task(self, self.stage, self.graph.next_task_id(), TaskKind.BATCHES, self.next_input)
+        self.next_input += 1
+        feed, holder = self.feed, self.source
+        if feed is not None and holder is not None:
+            task.holder = holder
+            task.entries = feed.pop_part(task.sequence) if feed.take is Take.PARTITION else (feed.pop(),)
+            task.rows_in = sum([entry.batch.rows for entry in task.entries])
+            task.bytes_in = task.basis = sum([entry.batch.nbytes for entry in task.entries])
+        return task
+
+    def estimate(self, task: Task) -> int:
+        return self._history.estimate(task.basis)
+
+    def upcoming(self, count: int) -> list[Entry]:
+        """The batches that the next tasks will take."""
+        feed = self.feed
+        if feed is None or self.graph.closed:
+            return []
+        if feed.take is Take.PARTITION:
+            return feed.parts[self.next_input][:count] if self.has_input() else []
+        return [entry for entry, _ in zip(feed.queue, range(count), strict=False)]
+
+    # ------------------------------------------------------------------------------------ taking back
+
+    def deliver(self, task: Task, result: Result, grant: Reservation, slot: int) -> None:
+        self._out(task)
+        self._record(task, result, slot)
+        if self.graph.closed or self.phase >= Phase.STOPPING:
+            self._drop(task, result.rows)
+            return
+        self._account(task, result)
+        sequence = task.sequence if task.kind is not TaskKind.FINISH else self.next_input + task.sequence
+        for holder, producer in self.sinks:
+            made = [one for one in result.made if one.edge == holder.edge.id]
+            holder.put(producer, sequence, [self._batch(one, grant) for one in made])
+        self._let_go(task)
+        if task.kind is TaskKind.FINISH:
+            self.parts_done += 1
+        elif self.phase is Phase.OPEN and self.stage.enough():
+            self._stop_inputs("enough")
+        self.graph.touch_around(self)
+
+    def put_back(self, task: Task) -> None:
+        self._out(task)
+        if self.graph.closed or self.phase >= Phase.STOPPING:
+            self._drop(task, 0)
+            return
+        self._requeued.appendleft(task)
+        self.graph.touch(self)
+
+    def retry(self, task: Task, reason: BaseException) -> None:
+        self._history.suffered(task.basis, task.grant_bytes)
+        text = str(reason) or type(reason).__name__
+        self.graph.recorder.record(TaskRetried(self.query, self.pipeline.id, task.id, task.attempt, task.pieces, text))
+        self.put_back(task)
+        self.graph.settle()
+
+    def fail(self, task: Task | None, error: BaseException) -> None:
+        if task is not None:
+            self._out(task)
+            self._drop(task, 0)
+        self.graph.fail(error)
+
+    def _out(self, task: Task) -> None:
+        self.in_flight -= 1
+        self.graph.running -= 1
+
+    def _batch(self, made: Made, grant: Reservation) -> tuple[int, Batch, Reservation]:
+        batch = Batch(self.graph.next_batch_id(), made.content.num_rows, made.nbytes, Tier.DEVICE, made.content)
+        return made.partition, batch, grant.carve(made.nbytes, Use.BATCH)
+
+    def _account(self, task: Task, result: Result) -> None:
+        before = self._state_room.nbytes if self._state_room is not None else 0
+        if result.state_bytes != before:
+            if self._state_room is None:
+                self._state_room = self.graph.ledger.take(Tier.DEVICE, result.state_bytes, Use.STATE)
+            else:
+                self._state_room.resize(result.state_bytes)
+        self._history.learn(task.basis, result.nbytes + max(0, result.state_bytes - before))
+
+    def _record(self, task: Task, result: Result, slot: int) -> None:
+        recorder, pipeline = self.graph.recorder, self.pipeline.id
+        recorder.record(
+            TaskEnded(
+                self.query, pipeline, task.id, task.kind.value, slot, task.sequence, task.rows_in, task.bytes_in,
+                result.rows, result.nbytes, result.state_bytes, task.grant_bytes, result.started,
+                result.started - task.ready_at, result.seconds,
+            )
+        )  # fmt: skip
+        for text in result.notes:
+            recorder.record(Noted(self.query, pipeline, text))
+
+    def _drop(self, task: Task, rows: int) -> None:
+        if rows:
+            self.graph.recorder.record(OutputDropped(self.query, self.pipeline.id, task.id, rows))
+        self._let_go(task)
+        self.graph.touch(self)
+        self.graph.settle()
+
+    def _let_go(self, task: Task) -> None:
+        """The inputs of `task` are used up."""
+        if task.holder is not None:
+            for entry in task.entries:
+                task.holder.consume(entry)
+        if task.reservation is not None:
+            task.buffers = ()
+            task.reservation.release()
+
+    # ------------------------------------------------------------------------------------- advancing
+
+    def open(self, slots: int) -> None:
+        """What must be done before is done."""
+        self.phase = Phase.OPEN
+        self.stage.open(slots)
+        source = self.pipeline.source
+        if isinstance(source, ScanSource):
+            self.splits = self.graph.stages.splits(self.pipeline)
+            self.inputs_max = len(self.splits)
+            if self.splits:
+                self.graph.want_bytes(self)
+        elif isinstance(source, UnmatchedSource):
+            self.inputs_max = self.graph.partitions_of_table(source.table)
+        elif not isinstance(source, EdgeSource):
+            self.inputs_max = 1
+        self.graph.recorder.record(PipelineOpened(self.query, self.pipeline.id, len(self.splits)))
+
+    def advance(self) -> None:
+        """Goes on to the next phase when this one is over."""
+        if self.phase is Phase.OPEN and self.in_flight == 0 and not self._requeued and self._inputs_over():
+            self.phase = Phase.FINISHING
+            self.parts = self.stage.finish_parts()
+        if self.phase is Phase.FINISHING and self.parts_done == self.parts and self.in_flight == 0:
+            self._end()
+        if self.phase is Phase.STOPPING and self.in_flight == 0 and self.fetching == 0:
+            self._end()
+
+    def abandon(self) -> None:
+        """Nobody wants more of it: inputs go at once, the end comes when no call runs."""
+        if self.phase < Phase.STOPPING:
+            opened = self.phase is not Phase.WAITING
+            self._stop_inputs("abandoned")
+            self.phase = Phase.STOPPING if opened else Phase.ENDED
+            if not opened:
+                self.graph.ended(self)
+            self.graph.touch(self)
+
+    def close(self) -> None:
+        """The query is over, however it went; no call is running."""
+        self.discard_inputs()
+        if Phase.OPEN <= self.phase < Phase.ENDED:
+            self.phase = Phase.ENDED
+            self.stage.close()
+        if self._state_room is not None:
+            self._state_room.release()
+            self._state_room = None
+
+    def discard_inputs(self) -> None:
+        """Gives back what waits to become tasks."""
+        while self._requeued:
+            self._let_go(self._requeued.popleft())
+        for _, reservation in self.loaded.values():
+            reservation.release()
+        self.loaded.clear()
+
+    def _inputs_over(self) -> bool:
+        feed = self.feed
+        if feed is not None:
+            if feed.closed:
+                return True
+            assert self.source is not None
+            if feed.take is Take.PARTITION:
+                return self.source.state.finished and self.next_input >= self.source.edge.partitions
+            return self.source.state.finished and not feed.queue
+        return self.inputs_max is not None and self.next_input >= self.inputs_max
+
+    def _stop_inputs(self, how: str) -> None:
+        self._how = how
+        self.inputs_max = self.next_input
+        for task in self._requeued:
+            # An ordered edge would wait for its outputs for ever.
+            for holder, producer in self.sinks:
+                if not holder.state.closed:
+                    holder.put(producer, task.sequence, ())
+        self.fetch_next = len(self.splits)
+        self.discard_inputs()
+        if self.feed is not None and self.source is not None:
+            self.source.close_feed(self.feed)
+            self.graph.touch_source(self)
+
+    def _end(self) -> None:
+        self.phase = Phase.ENDED
+        self.stage.close()
+        if self.feed is not None and self.source is not None:
+            self.source.close_feed(self.feed)
+        if self._state_room is not None and not isinstance(self.pipeline.sink, BuildSink):
+            self._state_room.release()
+            self._state_room = None
+        self.graph.recorder.record(PipelineEnded(self.query, self.pipeline.id, self._how))
+        for holder, producer in self.sinks:
+            holder.finish(producer)
+        self.graph.ended(self)
+
+    def waits_for(self) -> Iterator[str]:
+        """What keeps this pipeline from going on, for the watchdog's story."""
+        if self.phase is Phase.WAITING:
+            names = [f"{one!r}" for one in self.graph.before(self) if one.phase is not Phase.ENDED]
+            yield f"waits for the end of {', '.join(names)}"
+        elif self.in_flight or self.fetching:
+            yield f"runs {self.in_flight} tasks, fetches {self.fetching} splits"
+        elif self.has_work():
+            yield "is ready for a slot"
+        elif self.phase is Phase.OPEN and self.graph.gated(self):
+            yield f"waits until {', '.join(repr(holder) for holder, _ in self.sinks)} is read"
+        elif self.source is not None and self.phase is Phase.OPEN:
+            yield f"waits for input from {self.source!r}"
+        elif self.phase is Phase.OPEN and self.splits:
+            yield f"waits for the bytes of split {self.next_input} of {len(self.splits)}"

@@ -1,0 +1,207 @@
+"""The Pre-Load executor: fetches byte ranges of splits, and brings up demoted inputs, before tasks want them.
+
+It asks `policy` what comes next and has IO threads do it. The bytes of a split are reserved before they are read. A
+failed fetch fails its query; a failed promotion is left to the task, which will see the same error and report it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from bireme.clock import Clock
+from bireme.data.tier import Tier
+from bireme.errors import BiremeError, OutOfRoom, StorageError
+from bireme.observe.event import Preloaded
+from bireme.observe.recorder import Recorder
+from bireme.runtime.compute.task import Supplier
+from bireme.runtime.holder.batch_holder import BatchHolder
+from bireme.runtime.holder.state import Access, Entry
+from bireme.runtime.memory.ledger import Reservation, Use
+from bireme.runtime.memory.mover import Mover
+from bireme.runtime.memory.room import Purpose, Room
+from bireme.runtime.pipeline import LivePipeline, Phase
+from bireme.runtime.preload.policy import ScanView, choose_fetch, promotion_room
+from bireme.runtime.threads import Threads
+from bireme.storage.base import ByteRange, ByteSource
+
+_PROMOTE_PER_PIPELINE_MAX = 2
+
+
+class PreloadExecutor:
+    """`upcoming` gives the suppliers that Compute will serve next."""
+
+    name = "preload"
+
+    def __init__(
+        self,
+        *,
+        source: ByteSource,
+        io: Threads,
+        room: Room,
+        mover: Mover,
+        recorder: Recorder,
+        clock: Clock,
+        upcoming: Callable[[], Sequence[Supplier]],
+        count_max: int,
+        bytes_max: int,
+        watermark_stop: float,
+    ) -> None:
+        self._source = source
+        self._io = io
+        self._room = room
+        self._mover = mover
+        self._recorder = recorder
+        self._clock = clock
+        self._upcoming = upcoming
+        self._count_max = count_max
+        self._bytes_max = bytes_max
+        self._stop = watermark_stop
+        self._scans: dict[LivePipeline, None] = {}
+        self._wake = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"<PreloadExecutor: {len(self._scans)} scans>"
+
+    def want(self, pipeline: LivePipeline) -> None:
+        """A scan has splits to fetch, or has used one up."""
+        self._scans[pipeline] = None
+        self._wake.set()
+
+    def notice(self) -> None:
+        """Tasks became ready whose inputs may lie below DEVICE."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Serves until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                while (scan := self._choose()) is not None:
+                    if not await self._fetch(scan):
+                        break
+                self._promote_ahead(group)
+
+    # -------------------------------------------------------------------------------------- fetching
+
+    def _choose(self) -> LivePipeline | None:
+        views, count, nbytes = [], 0, 0
+        for scan in tuple(self._scans):
+            _skip_memory(scan)
+            if scan.graph.closed or scan.phase is not Phase.OPEN or scan.fetch_next >= len(scan.splits):
+                del self._scans[scan]
+                continue
+            count += scan.ahead
+            nbytes += sum([reservation.nbytes for _, reservation in scan.loaded.values()])
+            views.append(
+                ScanView(
+                    scan.rank,
+                    scan.ahead,
+                    scan.pipeline.hint.prefetch_depth,
+                    _split_bytes(scan, scan.fetch_next),
+                    scan,
+                )
+            )
+        chosen = choose_fetch(views, count_left=self._count_max - count, bytes_left=self._bytes_max - nbytes)
+        return chosen.handle if chosen is not None else None
+
+    async def _fetch(self, scan: LivePipeline) -> bool:
+        """Starts fetching the next split of `scan`. False where there is no room for one that is only ahead of need."""
+        index = scan.fetch_next
+        nbytes = _split_bytes(scan, index)
+        room: Reservation | None = self._room.reserve_nowait(Tier.DEVICE, nbytes, Use.BUFFER)
+        if room is None:
+            if scan.ahead:
+                return False
+            room = await self._wait_room(scan, nbytes)
+        if room is None:
+            return True
+        if scan.graph.closed or scan.phase is not Phase.OPEN or scan.fetch_next != index:
+            room.release()
+            return True
+        scan.fetch_next += 1
+        scan.fetching += 1
+        started = self._clock.now()
+        future = self._io.submit(_read_all, self._source, scan.splits[index].ranges)
+        future.add_done_callback(lambda done: self._fetched(scan, index, room, started, done))
+        return True
+
+    async def _wait_room(self, scan: LivePipeline, nbytes: int) -> Reservation | None:
+        try:
+            return await self._room.reserve(Tier.DEVICE, nbytes, Use.BUFFER, purpose=Purpose.PRODUCE, query=scan.query)
+        except OutOfRoom as error:
+            scan.fail(None, error)
+            return None
+
+    def _fetched(
+        self,
+        scan: LivePipeline,
+        index: int,
+        room: Reservation,
+        started: float,
+        done: asyncio.Future[list[pa.Buffer]],
+    ) -> None:
+        scan.fetching -= 1
+        error = done.exception() if not done.cancelled() else None
+        if error is not None or done.cancelled() or scan.graph.closed or scan.phase is not Phase.OPEN:
+            room.release()
+            if error is not None:
+                scan.fail(None, _translated(error))
+        else:
+            scan.loaded[index] = (done.result(), room)
+            seconds = self._clock.now() - started
+            ranges = len(scan.splits[index].ranges)
+            self._recorder.record(Preloaded(scan.query, scan.pipeline.id, index, ranges, room.nbytes, seconds))
+        scan.graph.touch(scan)
+        scan.graph.fetched()
+
+    # -------------------------------------------------------------------------------------- promoting
+
+    def _promote_ahead(self, group: asyncio.TaskGroup) -> None:
+        ledger = self._room.ledger
+        if not ledger.totals[Tier.PINNED] and not ledger.totals[Tier.DISK]:
+            return
+        budget = promotion_room(ledger.totals[Tier.DEVICE], ledger.limits[Tier.DEVICE], stop=self._stop)
+        for supplier in self._upcoming():
+            if not isinstance(supplier, LivePipeline) or supplier.source is None:
+                continue
+            for entry in supplier.upcoming(_PROMOTE_PER_PIPELINE_MAX):
+                size = entry.batch.nbytes
+                if entry.batch.tier is Tier.DEVICE or entry.access is not Access.IDLE or size > budget:
+                    continue
+                room = self._room.reserve_nowait(Tier.DEVICE, size, Use.BATCH)
+                if room is not None:
+                    budget -= size
+                    supplier.source.state.start_move(entry)
+                    group.create_task(self._promote(supplier.source, entry, room))
+
+    async def _promote(self, holder: BatchHolder, entry: Entry, room: Reservation) -> None:
+        try:
+            await self._mover.promote(holder, entry, room, ahead=True)
+        except BiremeError:
+            return
+
+
+def _read_all(source: ByteSource, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    return [source.read(one) for one in ranges]
+
+
+def _split_bytes(scan: LivePipeline, index: int) -> int:
+    return sum([one.length for one in scan.splits[index].ranges])
+
+
+def _skip_memory(scan: LivePipeline) -> None:
+    """Splits without byte ranges are in memory already."""
+    while scan.fetch_next < len(scan.splits) and not scan.splits[scan.fetch_next].ranges:
+        scan.fetch_next += 1
+
+
+def _translated(error: BaseException) -> BaseException:
+    if isinstance(error, OSError):
+        fault = StorageError(f"reading a table failed: {error}")
+        fault.__cause__ = error
+        return fault
+    return error

@@ -1,0 +1,74 @@
+"""A few named threads that run blocking work for the loop: kernels, copies and file IO, nothing else.
+
+Leaner than an executor of the standard library: one queue, one future, one wake-up of the loop per call. All state but
+the queue belongs to the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+_Item = tuple[Callable[..., Any], tuple[Any, ...], "asyncio.Future[Any]"]
+
+
+class Threads(Protocol):
+    """Where blocking work goes. The simulated loop has its own."""
+
+    def submit(self, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+        """Runs `work(*args)` soon. Cancelling the future does not stop work that has begun."""
+        ...
+
+    def close(self) -> None:
+        """Waits for work that has begun and ends the threads; idempotent."""
+        ...
+
+
+class LoopThreads:
+    """`count` real threads that serve one loop."""
+
+    def __init__(self, name: str, count: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._queue: SimpleQueue[_Item | None] = SimpleQueue()
+        self._threads = [
+            threading.Thread(target=self._serve, name=f"bireme-{name}-{index}", daemon=True) for index in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._queue.put((work, args, future))
+        return future
+
+    def close(self) -> None:
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._threads = []
+
+    def _serve(self) -> None:
+        wake = self._loop.call_soon_threadsafe
+        while (item := self._queue.get()) is not None:
+            work, args, future = item
+            try:
+                result, error = work(*args), None
+            except BaseException as raised:
+                result, error = None, raised
+            wake(_settle, future, result, error)
+            # Without this the thread would keep the last input and output alive while it waits.
+            del item, work, args, future, result, error
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if future.cancelled():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(result)

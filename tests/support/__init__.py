@@ -1,0 +1,1 @@
+"""What tests share: the simulated loop, fakes of the seams, and checks for what is left behind."""

@@ -1,0 +1,232 @@
+"""Small fake stages whose right answer is known: each row is an int64 `v`, and a pipeline adds a constant to it.
+
+A STREAM, SERIAL or PARTITION pipeline passes its rows on, with `v + add`, hashed over the partitions of its edge. A *counting*
+pipeline keeps rows per slot as state and gives them out at the end, in parts. A pipeline with a limit says `enough`.
+Misbehaviour (running out of memory, failing) is drawn before a call changes anything.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bireme.data.ids import PipelineId
+from bireme.data.schema import Schema
+from bireme.data.types import INT64, Field
+from bireme.errors import Overflow
+from bireme.operators.base import Emission, Output
+from bireme.plan.physical import EmitSink, Pipeline
+from bireme.storage.base import ByteRange, Split
+
+ROW_SCHEMA = Schema((Field("v", INT64),))
+
+
+def rows_batch(values: Sequence[int]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array(values, pa.int64())], ["v"])
+
+
+@dataclass(frozen=True, slots=True)
+class FakeSplit:
+    """Rows that are known; its bytes are read and checked like those of a real one."""
+
+    values: tuple[int, ...]
+    ranges: tuple[ByteRange, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        return len(self.values)
+
+    @property
+    def decoded_bytes(self) -> int:
+        return 8 * len(self.values)
+
+    def decode(self, buffers: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatch]:
+        assert [buffer.size for buffer in buffers] == [one.length for one in self.ranges]
+        yield rows_batch(self.values)
+
+
+@dataclass(slots=True)
+class FakeWork:
+    """What a fake stage does. `state` keeps rows until `finish` in `parts` parts; `limit` stops after that many rows."""
+
+    add: int = 0
+    splits: tuple[FakeSplit, ...] = ()
+    values: tuple[int, ...] = ()
+    partitions: int = 1
+    state: bool = False
+    parts: int = 1
+    limit: int | None = None
+    emits: bool = True
+    short_of_memory: float = 0.0
+    fails: float = 0.0
+    rows_max: int | None = None
+
+
+@dataclass(slots=True)
+class Ledgerless:
+    """What all stages of a query count together, to be checked at the end."""
+
+    opened: int = 0
+    closed: int = 0
+    calls: int = 0
+    shortages: int = 0
+    failures: int = 0
+    set_closed: int = 0
+    faults: list[str] = field(default_factory=list)
+
+
+class FakeStage:
+    """One fake stage; it checks that it is called as `operators.base.Stage` promises."""
+
+    def __init__(self, pipeline: Pipeline, work: FakeWork, counts: Ledgerless, rng: random.Random) -> None:
+        self.pipeline = pipeline
+        self.work = work
+        self._counts = counts
+        self._rng = rng
+        self._lock = threading.Lock()
+        self._slots: list[list[int]] = []
+        self._busy: set[int] = set()
+        self._seen: set[tuple[str, int]] = set()
+        self._passed = 0
+        self._finishing = False
+        self._is_open = False
+        self._is_closed = False
+        self._given = False
+        self._rows: list[int] = []
+
+    # The contract -----------------------------------------------------------------------------
+
+    def open(self, slots: int) -> None:
+        self._expect(not self._is_open, "opened twice")
+        self._is_open = True
+        self._counts.opened += 1
+        self._slots = [[] for _ in range(slots)]
+
+    def run_split(self, split: Split, buffers: Sequence[pa.Buffer], sequence: int, slot: int) -> Output:
+        with _Call(self, "split", sequence, slot):
+            return self._run(list(split.decode(buffers)), slot)
+
+    def run_batches(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> Output:
+        with _Call(self, "batches", sequence, slot):
+            given = batches or [rows_batch(self.work.values)]
+            return self._run(list(given), slot)
+
+    def enough(self) -> bool:
+        return self.work.limit is not None and self._passed >= self.work.limit
+
+    def finish_parts(self) -> int:
+        self._expect(not self._busy, "finished while it runs")
+        self._finishing = True
+        if self.work.state:
+            self._rows = sorted(value for rows in self._slots for value in rows)
+        return self.work.parts if self.work.state else 0
+
+    def finish(self, part: int, slot: int) -> Output:
+        with _Call(self, "part", part, slot):
+            self._misbehave(0)
+            rows = self._rows[part :: self.work.parts]
+            return self._emit([rows_batch(rows)], state_bytes=8 * len(self._rows))
+
+    def close(self) -> None:
+        self._expect(not self._is_closed, "closed twice")
+        self._expect(not self._busy, "closed while it runs")
+        self._is_closed = True
+        self._counts.closed += 1
+        self._slots = []
+
+    # The work ---------------------------------------------------------------------------------
+
+    def _run(self, batches: list[pa.RecordBatch], slot: int) -> Output:
+        self._misbehave(sum(batch.num_rows for batch in batches))
+        if self.work.limit is not None:
+            batches = [self._cut(batch) for batch in batches]
+        if self.work.state:
+            kept = self._slots[slot]
+            for batch in batches:
+                kept += [value + self.work.add for value in batch.column(0).to_pylist()]
+            return Output(state_bytes=8 * sum(map(len, self._slots)))
+        added = [pc.add(batch.column(0), self.work.add) for batch in batches]
+        return self._emit([pa.RecordBatch.from_arrays([column], ["v"]) for column in added])
+
+    def _cut(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        assert self.work.limit is not None
+        kept = batch.slice(0, max(0, self.work.limit - self._passed))
+        self._passed += kept.num_rows
+        return kept
+
+    def _emit(self, batches: list[pa.RecordBatch], state_bytes: int = 0) -> Output:
+        sink = self.pipeline.sink
+        if not isinstance(sink, EmitSink):
+            return Output(state_bytes=state_bytes)
+        output = Output(state_bytes=state_bytes)
+        for batch in batches:
+            if self.work.partitions == 1:
+                output.emissions.append(Emission(sink.edge, 0, batch))
+                continue
+            values = batch.column(0).to_pylist()
+            for partition in range(self.work.partitions):
+                part = [value for value in values if value % self.work.partitions == partition]
+                if part:
+                    output.emissions.append(Emission(sink.edge, partition, rows_batch(part)))
+        return output
+
+    def _misbehave(self, rows: int) -> None:
+        with self._lock:
+            self._counts.calls += 1
+            shortage = self._rng.random() < self.work.short_of_memory
+            failure = self._rng.random() < self.work.fails
+        if shortage or (self.work.rows_max is not None and rows > self.work.rows_max):
+            self._counts.shortages += 1
+            raise MemoryError("simulated")
+        if failure:
+            self._counts.failures += 1
+            raise Overflow("simulated: a value left the range of its type")
+
+    def _expect(self, holds: bool, what: str) -> None:
+        if not holds:
+            self._counts.faults.append(f"{self.pipeline.name} was {what}")
+
+
+class _Call:
+    """Guards one call: the slot is free, the stage is open, and no input comes twice."""
+
+    def __init__(self, stage: FakeStage, kind: str, sequence: int, slot: int) -> None:
+        self._stage, self._key, self._slot = stage, (kind, sequence), slot
+
+    def __enter__(self) -> None:
+        stage, slot = self._stage, self._slot
+        with stage._lock:
+            stage._expect(stage._is_open and not stage._is_closed, "called while it is not open")
+            stage._expect(slot not in stage._busy, f"called twice at once in slot {slot}")
+            stage._expect((self._key[0] == "part") is stage._finishing, f"called out of order with {self._key}")
+            stage._busy.add(slot)
+
+    def __exit__(self, *_: object) -> None:
+        with self._stage._lock:
+            self._stage._busy.discard(self._slot)
+
+
+class FakeStages:
+    """A StageSet of fake stages."""
+
+    def __init__(self, works: dict[PipelineId, FakeWork], seed: int = 0) -> None:
+        self.counts = Ledgerless()
+        self.works = works
+        self._rng = random.Random(seed)
+
+    def stage(self, pipeline: Pipeline) -> FakeStage:
+        return FakeStage(pipeline, self.works[pipeline.id], self.counts, self._rng)
+
+    def splits(self, pipeline: Pipeline) -> Sequence[Split]:
+        return self.works[pipeline.id].splits
+
+    def close(self) -> None:
+        self.counts.set_closed += 1
+
+
+Expect = Callable[[], list[int]]
