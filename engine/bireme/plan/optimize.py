@@ -11,10 +11,13 @@ from typing import Final
 
 from bireme.plan.context import PlanContext
 from bireme.plan.relation import Rel
+from bireme.plan.rules.order_joins import order_joins
+from bireme.plan.rules.split_distinct import split_distinct
+from bireme.plan.rules.unnest import unnest
 
 Rule = Callable[[Rel, PlanContext], Rel]
 
-RULES: Final[tuple[Rule, ...]] = ()
+RULES: Final[tuple[Rule, ...]] = (unnest, split_distinct, order_joins)
 
 
 def optimize(plan: Rel, context: PlanContext) -> Rel:

@@ -1,0 +1,79 @@
+"""Whether evaluating an expression can fail for some row (overflow, a cast that does not convert).
+
+A `False` is a proof; a `True` only the lack of one. Rules ask before they evaluate an expression for rows that it would
+not have seen where it stood. What each function does is in the backends.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bireme.data.types import DataType, Kind
+from bireme.plan.expr import Call, Cast, Column, Expr, Literal
+from bireme.plan.tree import operands
+
+_SAFE_FUNCTIONS: Final = frozenset({
+    "eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct", "and", "or", "not", "is_null", "is_not_null",
+    "is_true", "is_not_true", "is_false", "is_not_false", "coalesce", "greatest", "least", "like", "ilike",
+    "starts_with", "ends_with", "contains", "substring", "lower", "upper", "concat", "concat_op", "trim", "ltrim",
+    "rtrim", "length", "replace", "split_part", "left", "right", "reverse", "position", "ascii", "year", "quarter",
+    "month", "week", "day", "dayofweek", "dayofyear", "hour", "minute", "second", "epoch", "last_day", "floor", "ceil",
+    "sign", "cbrt", "atan", "pi", "hash", "divide", "nullif",
+})  # fmt: skip
+_EXACT: Final = frozenset(
+    {Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64, Kind.UINT8, Kind.UINT16, Kind.UINT32, Kind.UINT64}
+)
+
+
+def may_raise(expr: Expr) -> bool:
+    """Whether `expr` may raise a DataError for some row."""
+    if expr.__class__ is Column or expr.__class__ is Literal:
+        return False
+    match expr:
+        case Call(function, args, type_):
+            if function not in _SAFE_FUNCTIONS and not _cannot_overflow(function, args, type_):
+                return True
+        case Cast(arg, type_, safe):
+            if not safe and not is_lossless(arg.type, type_):
+                return True
+    return any(may_raise(part) for part in operands(expr))
+
+
+def _cannot_overflow(function: str, args: tuple[Expr, ...], type_: DataType) -> bool:
+    """Whether arithmetic of this kind stays within its result type for all arguments."""
+    if function in ("add", "subtract", "multiply", "negate") and type_.is_float:
+        return True
+    if type_.kind is not Kind.DECIMAL or any(arg.type.kind is not Kind.DECIMAL for arg in args):
+        return False
+    if function == "multiply":
+        return type_.precision >= sum(arg.type.precision for arg in args)
+    if function in ("add", "subtract"):
+        digits = max(arg.type.precision - arg.type.scale for arg in args)
+        return type_.precision - type_.scale > digits
+    return function in ("negate", "abs")
+
+
+def is_lossless(source: DataType, target: DataType) -> bool:
+    """Whether every value of `source` has an exact equal in `target`, so that a cast keeps equality and order."""
+    if source is target or source.kind is Kind.NULL:
+        return True
+    if source.kind in _EXACT and target.kind in _EXACT:
+        if source.is_signed == target.is_signed:
+            return source.bits <= target.bits
+        return target.is_signed and source.bits < target.bits
+    if target.kind is Kind.DECIMAL:
+        if source.kind is Kind.DECIMAL:
+            return target.scale >= source.scale and _whole_digits(target) >= source.precision - source.scale
+        return source.kind in _EXACT and _whole_digits(target) >= _DIGITS[source.bits]
+    if target.is_float:
+        if source.is_float:
+            return source.bits <= target.bits
+        return source.kind in _EXACT and source.bits < (25 if target.bits == 32 else 54)
+    return False
+
+
+def _whole_digits(type_: DataType) -> int:
+    return type_.precision - type_.scale
+
+
+_DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 20}

@@ -1,0 +1,169 @@
+"""The value of a function of constants, where it is certain; None leaves the call for run time.
+
+Nothing that would raise is folded: it may stand in a branch that no row reaches. What functions mean in full is in the
+backends; here are those that are common with constants: comparisons, arithmetic, dates and intervals.
+"""
+
+from __future__ import annotations
+
+import calendar
+import datetime
+import math
+import operator
+from collections.abc import Callable
+from decimal import Context, Decimal, Inexact, Rounded
+from typing import Any, Final
+
+from bireme.data.types import BOOL, FLOAT64, DataType, Kind
+from bireme.plan.expr import Call, Expr, Interval, Literal
+
+_EXACT: Final = Context(prec=100, traps=[])
+_COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
+COMPARISONS: Final = frozenset(_COMPARE)
+_NULL_IN_NULL_OUT: Final = COMPARISONS | {"add", "subtract", "multiply", "divide", "negate", "like", "not"}
+_INTEGER_BITS_MAX: Final = 64
+
+
+def fold_call(call: Call) -> Literal | None:
+    """The constant that `call` is, if all its arguments are constants (or one is NULL that makes it NULL)."""
+    if call.function in _NULL_IN_NULL_OUT and any(isinstance(a, Literal) and a.value is None for a in call.args):
+        return Literal(None, call.type)
+    values: list[Any] = []
+    for arg in call.args:
+        if not isinstance(arg, Literal) or arg.value is None:
+            return None
+        values.append(arg.value)
+    if call.function in _COMPARE:
+        return _compared(call.function, values, call.args[0].type)
+    fold = _FOLDS.get(call.function)
+    return None if fold is None else fold(call, values)
+
+
+def _compared(function: str, values: list[Any], kind: DataType) -> Literal | None:
+    if kind.kind in (Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.MAP):
+        return None
+    left, right = values
+    if kind.is_float:
+        left, right = _float_order(left), _float_order(right)
+    return Literal(bool(_COMPARE[function](left, right)), BOOL)
+
+
+def _float_order(value: float) -> tuple[int, float]:
+    """A key that orders floats with NaN equal to itself and last."""
+    return (1, 0.0) if math.isnan(value) else (0, value)
+
+
+# ---------------------------------------------------------------------------------------- arithmetic
+
+
+def _number(value: Any, type_: DataType) -> Literal | None:
+    """The exact `value` as a constant of `type_`, if it fits."""
+    if type_.is_integer:
+        bits = type_.bits
+        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if type_.is_signed else (0, (1 << bits) - 1)
+        return Literal(int(value), type_) if low <= value <= high else None
+    if type_.kind is Kind.DECIMAL:
+        return _decimal(Decimal(value), type_)
+    if type_ is FLOAT64:
+        return Literal(float(value), type_)
+    return None
+
+
+def _decimal(value: Decimal, type_: DataType) -> Literal | None:
+    context = _EXACT.copy()
+    scaled = value.quantize(Decimal(1).scaleb(-type_.scale), context=context)
+    if context.flags[Inexact] or scaled.is_nan() or len(scaled.as_tuple().digits) > type_.precision:
+        return None
+    context.flags[Rounded] = False
+    return Literal(scaled, type_)
+
+
+def _arithmetic(exact: Callable[[Any, Any], Any]) -> Callable[[Call, list[Any]], Literal | None]:
+    def fold(call: Call, values: list[Any]) -> Literal | None:
+        left, right = values
+        if call.type.is_numeric:
+            if call.args[0].type.kind is Kind.DECIMAL or call.args[1].type.kind is Kind.DECIMAL:
+                left, right = Decimal(left), Decimal(right)
+            return _number(exact(left, right), call.type)
+        return _temporal(call, left, right)
+
+    return fold
+
+
+def _multiplied(call: Call, values: list[Any]) -> Literal | None:
+    left, right = values
+    if not call.type.is_numeric:
+        return None
+    return _number(left * right, call.type)
+
+
+def _divided(call: Call, values: list[Any]) -> Literal | None:
+    if call.type is not FLOAT64 or any(arg.type is not FLOAT64 for arg in call.args) or values[1] == 0:
+        return None
+    return Literal(values[0] / values[1], FLOAT64)
+
+
+def _negated(call: Call, values: list[Any]) -> Literal | None:
+    value = values[0]
+    if isinstance(value, Interval):
+        return Literal(Interval(-value.months, -value.days, -value.nanoseconds), call.type)
+    return _number(-value, call.type) if call.type.is_numeric else None
+
+
+# --------------------------------------------------------------------------------- dates and intervals
+
+
+def _temporal(call: Call, left: Any, right: Any) -> Literal | None:
+    sign = -1 if call.function == "subtract" else 1
+    if isinstance(right, Interval):
+        return _moved(left, right, sign, call.type)
+    if isinstance(left, Interval) and sign == 1:
+        return _moved(right, left, sign, call.type)
+    return None
+
+
+def _moved(start: Any, span: Interval, sign: int, type_: DataType) -> Literal | None:
+    """A date or timestamp moved by whole months (to the last day where that is missing), days, then time."""
+    if isinstance(start, Interval):
+        parts = [a + sign * b for a, b in zip(start, span, strict=True)]
+        return Literal(Interval(*parts), type_)
+    if not isinstance(start, datetime.date) or span.nanoseconds % 1000 or getattr(start, "tzinfo", None) is not None:
+        return None
+    if type_.kind not in (Kind.DATE, Kind.TIMESTAMP) or type_.unit not in ("", "us"):
+        return None
+    try:
+        moved = _moved_by_months(_as_datetime(start), sign * span.months)
+        moved += datetime.timedelta(days=sign * span.days, microseconds=sign * (span.nanoseconds // 1000))
+    except (OverflowError, ValueError):
+        return None
+    if type_.kind is Kind.TIMESTAMP:
+        return Literal(moved, type_)
+    return None if span.nanoseconds else Literal(moved.date(), type_)
+
+
+def _as_datetime(value: datetime.date) -> datetime.datetime:
+    return value if isinstance(value, datetime.datetime) else datetime.datetime(value.year, value.month, value.day)
+
+
+def _moved_by_months(start: datetime.datetime, months: int) -> datetime.datetime:
+    year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
+    if not 1 <= year <= 9999:
+        raise OverflowError
+    day = min(start.day, calendar.monthrange(year, month + 1)[1])
+    return start.replace(year=year, month=month + 1, day=day)
+
+
+_FOLDS: Final[dict[str, Callable[[Call, list[Any]], Literal | None]]] = {
+    "add": _arithmetic(operator.add),
+    "subtract": _arithmetic(operator.sub),
+    "multiply": _multiplied,
+    "divide": _divided,
+    "negate": _negated,
+}
+
+
+def is_null_literal(expr: Expr) -> bool:
+    """Whether `expr` is a constant NULL."""
+    return expr.__class__ is Literal and expr.value is None
