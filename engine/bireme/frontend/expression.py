@@ -157,6 +157,9 @@ class Expression:
     def __pow__(self, other: Any) -> Expression:
         return self._call("power", other)
 
+    def __rpow__(self, other: Any) -> Expression:
+        return self._swapped("power", other)
+
     def __neg__(self) -> Expression:
         return self._call("negate")
 
@@ -211,7 +214,7 @@ class Expression:
 
     def between(self, lower: Any, upper: Any) -> Expression:
         """Whether lower <= value <= upper."""
-        return (self >= lower) & (self <= upper)
+        return self._call("ge", lower)._call("and", self._call("le", upper))
 
     def is_null(self) -> Expression:
         return self._call("is_null")

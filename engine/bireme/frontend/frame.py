@@ -93,7 +93,8 @@ class Frame:
         values = {name: rows.resolve(tree) for name, tree in wanted.items()}
         schema = self._plan.schema
         columns: list[Expr] = [
-            values.pop(field.name, None) or Column(index, field.type) for index, field in enumerate(schema)
+            values.pop(field.name) if field.name in values else Column(index, field.type)
+            for index, field in enumerate(schema)
         ]
         names = (*schema.names, *values)
         return self._with(Project(_windowed(self._plan, rows), (*columns, *values.values()), names))

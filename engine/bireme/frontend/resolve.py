@@ -33,10 +33,9 @@ from bireme.plan.expr import (
     UP_TO_PEERS,
     WHOLE_PARTITION,
     Aggregation,
-    Case,
     Column,
     Expr,
-    InList,
+    Literal,
     SortKey,
     WindowCall,
 )
@@ -191,28 +190,20 @@ class Resolver:
                 raise ArgumentFault("several columns cannot stand where one value is needed")
 
     def _choice(self, tree: Choice) -> Expr:
-        conditions = [self.predicate(condition) for condition, _ in tree.branches]
-        values = [self.resolve(value) for _, value in tree.branches]
-        default = self.resolve(tree.default)
-        kind = functions.common_type([*(value.type for value in values), default.type])
-        branches = [
-            (condition, functions.coerce(value, kind)) for condition, value in zip(conditions, values, strict=True)
-        ]
-        return Case(tuple(branches), functions.coerce(default, kind), kind)
+        branches = [(self.predicate(condition), self.resolve(value)) for condition, value in tree.branches]
+        return functions.case(branches, self.resolve(tree.default))
 
     def _membership(self, tree: Membership) -> Expr:
         arg = self.resolve(tree.arg)
         items = [self.resolve(item) for item in tree.items]
-        kind = functions.common_type([arg.type, *(item.type for item in items)])
-        return InList(functions.coerce(arg, kind), tuple([functions.coerce(item, kind) for item in items]), BOOL)
+        # SQL has no empty list; nothing is in it.
+        return functions.in_list(arg, items) if items else Literal(False, BOOL)
 
     def predicate(self, tree: Tree) -> Expr:
         expr = self.resolve(tree)
-        if expr.type.kind.value == "null":
-            return functions.coerce(expr, BOOL)
-        if expr.type is not BOOL:
+        if expr.type is not BOOL and not isinstance(expr, Literal):
             raise TypeFault(f"a condition must be boolean, but {describe(tree)} is {expr.type}")
-        return expr
+        return functions.truth(expr, "a condition")
 
     def aggregation(self, tree: Summary) -> Aggregation:
         """The aggregate with its arguments over the rows of this schema."""

@@ -21,6 +21,7 @@ _FLOAT_TOLERANCE: Final = 1e-6
 def order_columns(sql: str) -> list[int]:
     """The positions of the output columns by which the query orders its rows, most significant first."""
     tree = sqlglot.parse_one(sql, read="duckdb")
+    assert isinstance(tree, sqlglot.exp.Query)
     order = tree.args.get("order")
     names = [name.lower() for name in tree.named_selects]
     positions = []

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 
@@ -51,10 +52,7 @@ class _DuckDB:
             self._connection.execute(f"create view {table} as select * from read_parquet('{path}')")
 
     def run(self, sql: str) -> pa.Table:
-        result = self._connection.execute(sql)
-        table = result.to_arrow_table() if hasattr(result, "to_arrow_table") else result.fetch_arrow_table()
-        assert isinstance(table, pa.Table)
-        return table
+        return self._connection.execute(sql).to_arrow_table()
 
 
 class _Polars:
@@ -84,8 +82,12 @@ class _DataFusion:
             self._context.register_parquet(table, str(folder / f"{table}.parquet"))
 
     def run(self, sql: str) -> pa.Table:
-        batches = self._context.sql(sql)
-        return batches.to_arrow_table()
+        return self._context.sql(sql).to_arrow_table()
 
 
-_MAKERS = {"bireme": _Bireme, "duckdb": _DuckDB, "polars": _Polars, "datafusion": _DataFusion}
+_MAKERS: Final[dict[str, Callable[[Path, int, str | None], Engine]]] = {
+    "bireme": _Bireme,
+    "duckdb": _DuckDB,
+    "polars": _Polars,
+    "datafusion": _DataFusion,
+}

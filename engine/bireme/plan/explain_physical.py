@@ -1,0 +1,113 @@
+"""The physical plan as text: pipelines in the order they run in, their edges, and what the runtime is told of them."""
+
+from __future__ import annotations
+
+from bireme.data.schema import Schema
+from bireme.plan.explain import format_expr
+from bireme.plan.physical import (
+    BuildSink,
+    Dag,
+    Edge,
+    EdgeSource,
+    EmitSink,
+    GroupSink,
+    GroupSpec,
+    LimitStep,
+    MatchSink,
+    MergeGroupsStep,
+    Pipeline,
+    ProbeStep,
+    ProgramStep,
+    ScalarSink,
+    ScanSource,
+    Sink,
+    SortStep,
+    Source,
+    Step,
+    TopSink,
+    UnmatchedSource,
+    ValuesSource,
+    WindowStep,
+)
+from bireme.units import format_bytes, format_rows
+
+
+def explain_dag(dag: Dag) -> str:
+    """All pipelines of a Dag, one paragraph each."""
+    return "\n".join([_pipeline(pipeline, dag) for pipeline in dag.pipelines])
+
+
+def _pipeline(pipeline: Pipeline, dag: Dag) -> str:
+    after = f" after {', '.join(map(str, pipeline.after))}" if pipeline.after else ""
+    lines = [f"pipeline {pipeline.id}{after}: {_source(pipeline.source, pipeline.schemas[0], dag)}"]
+    for index, step in enumerate(pipeline.steps):
+        lines.append(f"  {_step(step, pipeline.schemas[index])}")
+    hint = pipeline.hint
+    expected = f"~{format_rows(hint.rows_expected)} rows, {format_bytes(hint.bytes_expected)}"
+    lines.append(f"  → {_sink(pipeline.sink, pipeline.schemas[-1], dag)}  [{expected}]")
+    return "\n".join(lines)
+
+
+def _source(source: Source, schema: Schema, dag: Dag) -> str:
+    match source:
+        case ScanSource(table, _, _, filters):
+            pruned = f" prune by {' and '.join(format_expr(each, schema) for each in filters)}" if filters else ""
+            return f"scan {table} ({', '.join(schema.names)}){pruned}"
+        case ValuesSource(rows):
+            return f"values, {len(rows)} rows"
+        case EdgeSource(edge, take):
+            return f"take {_edge(dag.edges[edge])} {take.value}"
+        case UnmatchedSource(table, rows):
+            return f"{rows.value} rows of {table}"
+
+
+def _step(step: Step, schema: Schema) -> str:
+    match step:
+        case ProgramStep(predicate, exprs, names):
+            columns = ", ".join(_named(format_expr(e, schema), n) for e, n in zip(exprs, names, strict=True))
+            kept = "" if predicate is None else f"where {format_expr(predicate, schema)} "
+            return f"{kept}compute {columns}"
+        case ProbeStep():
+            keys = ", ".join(format_expr(key, schema) for key in step.keys)
+            residual = "" if step.residual is None else " with residual"
+            aware = " null-aware" if step.null_aware else ""
+            return f"probe {step.table} {step.kind.value}{aware} on ({keys}){residual}"
+        case LimitStep(limit, offset):
+            return f"limit {limit} offset {offset}"
+        case MergeGroupsStep(spec):
+            return f"merge groups: {_aggregates(spec)}"
+        case SortStep(keys, limit, offset):
+            ordered = ", ".join(f"{format_expr(k.expr, schema)}{' desc' if k.descending else ''}" for k in keys)
+            return f"sort by {ordered}" + (f" limit {limit} offset {offset}" if limit is not None else "")
+        case WindowStep(_, names):
+            return f"window {', '.join(names)}"
+
+
+def _sink(sink: Sink, schema: Schema, dag: Dag) -> str:
+    match sink:
+        case EmitSink(edge, keys):
+            split = f" by hash of {', '.join(schema.names[key] for key in keys)}" if keys else ""
+            return f"{_edge(dag.edges[edge])}{split}"
+        case GroupSink(edge, spec):
+            return f"{_edge(dag.edges[edge])}: group by {len(spec.key_types)} keys, {_aggregates(spec)}"
+        case TopSink(edge, _, limit):
+            return f"{_edge(dag.edges[edge])}: first {limit}"
+        case MatchSink(table):
+            return f"mark matches in {table}"
+        case BuildSink(table, keys):
+            return f"build {table} on ({', '.join(format_expr(key, schema) for key in keys)})"
+        case ScalarSink(scalar):
+            return f"keep {scalar}"
+
+
+def _aggregates(spec: GroupSpec) -> str:
+    return ", ".join(step.function for step in spec.aggregates) or "distinct"
+
+
+def _edge(edge: Edge) -> str:
+    parts = f" in {edge.partitions} partitions" if edge.partitions > 1 else ""
+    return f"edge {edge.id} «{edge.name}»{parts}"
+
+
+def _named(text: str, name: str) -> str:
+    return text if text == name else f"{text} as {name}"

@@ -1,0 +1,50 @@
+"""From a bound plan to a Dag: rules, estimates, lowering, with what the session's tables know.
+
+Decides nothing itself; the rules are in `plan.optimize`, algorithms in `plan.lower`.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from bireme.backends.base import Kernels
+from bireme.data.schema import Schema
+from bireme.plan.context import PlanContext
+from bireme.plan.expr import Expr
+from bireme.plan.lower import lower
+from bireme.plan.optimize import optimize
+from bireme.plan.physical import Dag
+from bireme.plan.relation import Rel
+from bireme.plan.rules.share import shared
+from bireme.plan.statistics import Estimator, StatisticsCache
+from bireme.session.tables import SessionTables
+
+# Two partitions per compute slot even out their sizes; more only cut them smaller.
+_PARTITIONS_PER_SLOT = 2
+
+
+class Planner:
+    """Plans the queries of a session."""
+
+    def __init__(self, tables: SessionTables, kernels: Kernels, slots: int) -> None:
+        self._tables = tables
+        self._kernels = kernels
+        self._partitions_max = max(4, _PARTITIONS_PER_SLOT * slots)
+        self._cache = StatisticsCache()
+
+    def optimize(self, plan: Rel) -> Rel:
+        """The plan after all rules."""
+        return optimize(plan, self._context())
+
+    def lower(self, optimized: Rel) -> Dag:
+        """The pipelines of an optimized plan."""
+        context = self._context()
+        estimator = Estimator(context.source, context.evaluate, self._cache)
+        return lower(optimized, rows=estimator.rows, shared=shared(optimized), partitions_max=self._partitions_max)
+
+    def _context(self) -> PlanContext:
+        return PlanContext(source=self._tables.source, evaluate=self._evaluate)
+
+    def _evaluate(self, predicate: Expr, batch: pa.RecordBatch, schema: Schema) -> pa.BooleanArray:
+        program = self._kernels.program(schema, predicate=None, exprs=[predicate], names=["predicate"])
+        return program.run(batch).column(0)

@@ -1,0 +1,277 @@
+"""The public entry: a session owns tables, a worker and a loop; queries come from any thread.
+
+Everything a caller sees is synchronous, except `batches_async`. What a query is belongs to the front ends, how it runs
+to the runtime; this only joins them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+
+from bireme.backends.base import Kernels
+from bireme.config import Config, config_from
+from bireme.data.record import to_result
+from bireme.errors import ArgumentFault, ConfigError, NameFault
+from bireme.frontend.catalog import Table
+from bireme.frontend.frame import Frame
+from bireme.operators.stage_set import PipelineStages
+from bireme.plan.explain import explain
+from bireme.plan.explain_physical import explain_dag
+from bireme.plan.functions import suggest
+from bireme.plan.physical import Dag
+from bireme.plan.relation import Rel, Scan
+from bireme.runtime.worker import ResultStream, Worker, WorkerStatistics
+from bireme.session.loop_thread import LoopThread
+from bireme.session.planning import Planner
+from bireme.session.tables import SessionTables
+from bireme.storage.base import ScannableSource
+from bireme.storage.local import LocalByteSource
+from bireme.storage.sink import write_file
+from bireme.storage.spill import LocalSpillStore
+
+
+def connect(
+    *,
+    memory_limit: str | int | None = None,
+    threads: int | None = None,
+    spill_folder: str | Path | None = None,
+    backend: str | None = None,
+) -> Session:
+    """Starts a session.
+
+    `memory_limit` (bytes, or a text such as "4GiB") is for all queries of the session together, `threads` is the number
+    of compute threads; both default to what the machine has. Settings not given come from `BIREME_…` variables. Raises
+    ConfigError.
+    """
+    return Session(config_from(threads=threads, memory_limit=memory_limit, spill_folder=spill_folder, backend=backend))
+
+
+class Session:
+    """Tables, and queries over them. Any thread may use it; `close` it, or use it in a `with` block."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._kernels = _kernels(config.backend)
+        self._tables = SessionTables()
+        self._planner = Planner(self._tables, self._kernels, config.threads)
+        self._loop = LoopThread("bireme-loop")
+        self._house = _House(config)
+        try:
+            self._worker = self._loop.wait(self._house.open())
+        except BaseException:
+            self._loop.close()
+            raise
+        self._closed = weakref.finalize(self, _close, self._loop, self._house)
+
+    def __repr__(self) -> str:
+        state = "open" if self._closed.alive else "closed"
+        return f"<bireme session, {state}: {len(list(self._tables.names()))} tables, {self._config.threads} threads>"
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Cancels what still runs, and gives back threads, memory and spill files. Idempotent."""
+        self._closed()
+        self._tables.clear()
+
+    # ----------------------------------------------------------------------------------------------- tables
+
+    def register(self, name: str, data: Any) -> None:
+        """Gives a name to Parquet files (a path, a list, a glob, a folder) or to Arrow data (pyarrow, polars, pandas)."""
+        self._tables.register(name, data)
+
+    def drop(self, name: str) -> None:
+        """Forgets a name; frames made with it still run."""
+        self._tables.drop(name)
+
+    def tables(self) -> list[str]:
+        """The names that are registered."""
+        return sorted(self._tables.names())
+
+    def table(self, name: str) -> Frame:
+        """The frame of a registered table."""
+        found = _Recorder(self._tables).find(name)
+        if found is None:
+            raise NameFault(f"no table is called {name!r}{suggest(name, self.tables())}")
+        return self._scan(found, self._tables.source(found.name, found.version))
+
+    def scan_parquet(self, paths: Any) -> Frame:
+        """The frame of Parquet files: a path, a list, a glob or a folder."""
+        return self._scan(*self._tables.anonymous(paths))
+
+    def from_arrow(self, data: Any) -> Frame:
+        """The frame of Arrow data: a pyarrow table or batch, or anything that speaks the Arrow PyCapsule protocol."""
+        if isinstance(data, (str, Path)):
+            raise ArgumentFault("from_arrow() takes Arrow data; for files use scan_parquet()")
+        return self._scan(*self._tables.anonymous(data))
+
+    def _scan(self, table: Table, source: ScannableSource) -> Frame:
+        schema = table.schema
+        scan = Scan(table.name, table.version, schema, tuple(range(len(schema))))
+        return Frame(self, scan, frozenset([source]))
+
+    # ---------------------------------------------------------------------------------------------- queries
+
+    def sql(
+        self,
+        query: str,
+        parameters: Sequence[object] | Mapping[str, object] | None = None,
+        *,
+        dialect: str = "duckdb",
+    ) -> Frame:
+        """The frame of a SQL query over the registered tables; errors in the query come at once.
+
+        `parameters` are the values of `?` (a sequence) or `$name` (a mapping).
+        """
+        from bireme.frontend.sql import bind_sql
+
+        recorder = _Recorder(self._tables)
+        plan = bind_sql(query, recorder, dialect=dialect, parameters=parameters)
+        return Frame(self, plan, frozenset(recorder.sources))
+
+    def collect(self, plan: Rel) -> pa.Table:
+        dag = self._plan(plan)
+        batches = self._loop.wait(self._all(dag))
+        return pa.Table.from_batches([to_result(batch, dag.schema) for batch in batches], dag.schema.to_result_arrow())
+
+    def batches(self, plan: Rel) -> Iterator[pa.RecordBatch]:
+        dag = self._plan(plan)
+        return self._pulled(dag)
+
+    def _pulled(self, dag: Dag) -> Iterator[pa.RecordBatch]:
+        stream = self._loop.wait(self._start(dag))
+        try:
+            while (batch := self._loop.wait(_next(stream))) is not None:
+                yield to_result(batch, dag.schema)
+        finally:
+            self._loop.wait(stream.aclose())
+
+    async def batches_async(self, plan: Rel) -> AsyncIterator[pa.RecordBatch]:
+        dag = await asyncio.to_thread(self._plan, plan)
+        stream = await asyncio.wrap_future(self._loop.start(self._start(dag)))
+        try:
+            while (batch := await asyncio.wrap_future(self._loop.start(_next(stream)))) is not None:
+                yield to_result(batch, dag.schema)
+        finally:
+            await asyncio.shield(asyncio.wrap_future(self._loop.start(stream.aclose())))
+
+    def sink_parquet(self, plan: Rel, path: Path) -> int:
+        dag = self._plan(plan)
+        return write_file(self._pulled(dag), dag.schema.to_result_arrow(), path, "parquet")
+
+    def explain(self, plan: Rel, *, optimized: bool, physical: bool, analyze: bool) -> str:
+        chosen = self._planner.optimize(plan) if optimized or physical or analyze else plan
+        if not (physical or analyze):
+            return explain(chosen)
+        dag = self._planner.lower(chosen)
+        text = f"{explain(chosen)}\n\n{explain_dag(dag)}"
+        if not analyze:
+            return text
+        return f"{text}\n\n{self._loop.wait(self._profiled(dag))}"
+
+    def statistics(self) -> WorkerStatistics:
+        """What the session has done and holds: bytes per tier, tasks, spills."""
+        return self._loop.wait(_statistics(self._worker))
+
+    # ------------------------------------------------------------------------------------------- on the loop
+
+    def _plan(self, plan: Rel) -> Dag:
+        if not self._closed.alive:
+            raise ConfigError("the session is closed; connect() a new one")
+        return self._planner.lower(self._planner.optimize(plan))
+
+    async def _start(self, dag: Dag) -> ResultStream:
+        return self._worker.run(dag, PipelineStages(dag, self._kernels, self._tables.source))
+
+    async def _all(self, dag: Dag) -> list[pa.RecordBatch]:
+        stream = await self._start(dag)
+        try:
+            return [batch async for batch in stream]
+        finally:
+            await stream.aclose()
+
+    async def _profiled(self, dag: Dag) -> str:
+        stream = await self._start(dag)
+        try:
+            async for _ in stream:
+                pass
+        finally:
+            await stream.aclose()
+        return str(stream.profile)
+
+
+class _Recorder:
+    """A session's catalog that keeps hold of the sources it gave out."""
+
+    def __init__(self, tables: SessionTables) -> None:
+        self._tables = tables
+        self.sources: list[ScannableSource] = []
+
+    def find(self, name: str) -> Table | None:
+        table = self._tables.find(name)
+        if table is not None:
+            self.sources.append(self._tables.source(table.name, table.version))
+        return table
+
+    def names(self) -> Sequence[str]:
+        return list(self._tables.names())
+
+
+def _kernels(backend: str) -> Kernels:
+    if backend == "native":
+        from bireme.backends.native import NativeKernels
+
+        return NativeKernels()
+    if backend == "reference":
+        from bireme.backends.reference import ReferenceKernels
+
+        return ReferenceKernels()
+    raise ConfigError(f"the backends are native and reference, not {backend!r}")
+
+
+class _House:
+    """A worker and what it reads from and spills to, opened and closed together on the loop."""
+
+    def __init__(self, config: Config) -> None:
+        self._source = LocalByteSource()
+        self._spill = LocalSpillStore(config.spill_folder, bytes_max=config.spill_bytes_max)
+        self._worker = Worker(config, source=self._source, spill=self._spill)
+
+    async def open(self) -> Worker:
+        await self._worker.start()
+        return self._worker
+
+    async def close(self) -> None:
+        try:
+            await self._worker.close()
+        finally:
+            self._spill.close()
+            self._source.close()
+
+
+async def _next(stream: ResultStream) -> pa.RecordBatch | None:
+    return await anext(stream, None)
+
+
+async def _statistics(worker: Worker) -> WorkerStatistics:
+    return worker.statistics()
+
+
+def _close(loop: LoopThread, house: _House) -> None:
+    try:
+        loop.wait(house.close())
+    finally:
+        loop.close()

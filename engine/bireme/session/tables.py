@@ -1,0 +1,106 @@
+"""The tables of a session: what names stand for, and the sources behind scans of plans already made.
+
+A name stands for the newest data; a plan made earlier keeps the version it was made with, for as long as somebody
+holds the source (frames do).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import weakref
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from bireme.errors import ArgumentFault, EngineBug
+from bireme.frontend.catalog import Table
+from bireme.storage.arrow_table import open_arrow
+from bireme.storage.base import ScannableSource
+from bireme.storage.parquet import ParquetSource, open_parquet
+
+
+class SessionTables:
+    """The catalog of a session, and `source` for planner and scans. Any thread."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, tuple[str, ScannableSource]] = {}
+        self._sources: weakref.WeakValueDictionary[tuple[str, str], ScannableSource] = weakref.WeakValueDictionary()
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+
+    def register(self, name: str, data: Any) -> None:
+        """Gives data (a path, paths, a glob, a folder, or Arrow data) a name, or a name new data."""
+        if not isinstance(name, str) or not name:
+            raise ArgumentFault(f"a table needs a name, not {name!r}")
+        source = open_source(data)
+        with self._lock:
+            self._named[name.lower()] = (name, source)
+
+    def drop(self, name: str) -> None:
+        with self._lock:
+            if self._named.pop(name.lower(), None) is None:
+                raise ArgumentFault(f"no table is called {name!r}")
+
+    def anonymous(self, data: Any) -> tuple[Table, ScannableSource]:
+        """A table that only the frame that holds it knows."""
+        source = open_source(data)
+        table = Table(f"frame{next(self._numbers)}", source.version, source.schema)
+        with self._lock:
+            self._sources[table.name, table.version] = source
+        return table, source
+
+    def find(self, name: str) -> Table | None:
+        with self._lock:
+            found = self._named.get(name.lower())
+        if found is None:
+            return None
+        canonical, source = found
+        if isinstance(source, ParquetSource):
+            source = self._current(canonical, source)
+        table = Table(canonical, source.version, source.schema)
+        with self._lock:
+            self._sources[table.name, table.version] = source
+        return table
+
+    def _current(self, name: str, source: ParquetSource) -> ParquetSource:
+        """The table as its files are now."""
+        fresh = source.refresh()
+        if fresh is not source:
+            with self._lock:
+                self._named[name.lower()] = (name, fresh)
+        return fresh
+
+    def names(self) -> Iterable[str]:
+        with self._lock:
+            return [name for name, _ in self._named.values()]
+
+    def source(self, table: str, version: str) -> ScannableSource:
+        """The data of a scan."""
+        with self._lock:
+            found = self._sources.get((table, version))
+        if found is None:
+            raise EngineBug(f"the data of table {table!r} (version {version}) is gone")
+        return found
+
+    def clear(self) -> None:
+        with self._lock:
+            self._named.clear()
+            self._sources.clear()
+
+
+def open_source(data: Any) -> ScannableSource:
+    """The table in what people hand over. Raises ArgumentFault for what is no table, and storage errors."""
+    if isinstance(data, (str, os.PathLike)):
+        return open_parquet(data)
+    if isinstance(data, (list, tuple)) and data and all(isinstance(each, (str, os.PathLike)) for each in data):
+        return open_parquet([Path(each) for each in data])
+    arrow = hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
+    if arrow or isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
+        return open_arrow(data)
+    raise ArgumentFault(
+        f"a table is a path, a glob, a folder, or Arrow data (pyarrow, polars, pandas), not {type(data).__name__}"
+    )
