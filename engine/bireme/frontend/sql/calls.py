@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlglot import expressions as exp
 
-from bireme.data.types import BOOL, INT64, STRING
+from bireme.data.types import INT64, STRING
 from bireme.errors import ClauseFault, NameFault, QueryError, Unsupported
 from bireme.frontend.sql.context import STAND_INS, Context, Handler
 from bireme.frontend.sql.operators import part
@@ -93,7 +93,7 @@ _ARGUMENT_KINDS: Final = {
 }
 
 
-def call(node: exp.Anonymous, context: Context) -> Expr:
+def call(node: Node, context: Context) -> Expr:
     return _call(read_call(node), context)
 
 
@@ -144,7 +144,7 @@ def _aggregate(read: Invocation, context: Context) -> Expr:
         raise Unsupported("IGNORE NULLS in an aggregate is not supported; use FILTER (WHERE x IS NOT NULL)")
     inner = context.within("aggregate")
     name, args = aggregate_arguments(read, inner)
-    condition = functions.coerce(inner.bind(read.filter), BOOL) if read.filter is not None else None
+    condition = functions.truth(inner.bind(read.filter), "FILTER") if read.filter is not None else None
     order = tuple(sort_keys(read.order, inner)) if read.order else ()
     made = functions.aggregate(name, args, distinct=read.distinct, filter=condition, order=order)
     if context.block.outer is not None:
@@ -220,7 +220,7 @@ def is_stand_in(column: Column) -> bool:
 _PARTS: Final = {"dow": "dayofweek", "doy": "dayofyear", "isodow": "isodow"}
 
 
-def extract(node: exp.Extract, context: Context) -> Expr:
+def extract(node: Node, context: Context) -> Expr:
     what = node.args["this"]
     name = what.name.lower()
     if what.__class__ not in (exp.Var, exp.Literal) or not name:
@@ -235,7 +235,7 @@ def extract(node: exp.Extract, context: Context) -> Expr:
 _PART_NAMES: Final = ("year", "quarter", "month", "week", "day", "dow", "doy", "hour", "minute", "second", "epoch")
 
 
-def substring(node: exp.Substring, context: Context) -> Expr:
+def substring(node: Node, context: Context) -> Expr:
     args = [part(node, "this", context)]
     for name in ("start", "length"):
         if node.args.get(name) is not None:
@@ -243,21 +243,21 @@ def substring(node: exp.Substring, context: Context) -> Expr:
     return functions.scalar("substring", args)
 
 
-def position(node: exp.StrPosition, context: Context) -> Expr:
+def position(node: Node, context: Context) -> Expr:
     return functions.scalar("position", (part(node, "this", context), part(node, "substr", context)))
 
 
 _TRIMS: Final = {None: "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 
 
-def trim(node: exp.Trim, context: Context) -> Expr:
+def trim(node: Node, context: Context) -> Expr:
     args = [part(node, "this", context)]
     if node.args.get("expression") is not None:
         args.append(part(node, "expression", context))
     return functions.scalar(_TRIMS[node.args.get("position")], args)
 
 
-def adjacent_strings(node: exp.Concat, context: Context) -> Expr:
+def adjacent_strings(node: Node, context: Context) -> Expr:
     """Strings with nothing but space between them are one string."""
     parts = node.args["expressions"]
     if not all(item.__class__ is exp.Literal and item.args.get("is_string") for item in parts):
@@ -270,7 +270,8 @@ def located_call(node: Node, context: Context) -> Invocation:
     try:
         return read_call(node)
     except QueryError as error:
-        raise located(error, node, context.statement.text) from None
+        located(error, node, context.statement.text)
+        raise
 
 
 _CALL: Final = frozenset({"this", "expressions"})

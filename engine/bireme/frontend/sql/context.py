@@ -165,7 +165,8 @@ class Context:
                     refuse(node, name, value)
             return function(node, self)
         except QueryError as error:
-            raise located(error, node, self.block.statement.text)
+            located(error, node, self.block.statement.text)
+            raise
 
     def column(self, name: str, table: str | None, node: Node) -> Expr:
         """The column called `name` (in lower case): here, among the aliases of the select list, or further out."""

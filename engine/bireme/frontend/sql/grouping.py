@@ -108,7 +108,8 @@ def _keys(node: Node, items: Sequence[Item], context: Context) -> list[Expr]:
     try:
         return [_key(node, items, context)]
     except QueryError as error:
-        raise located(error, node, context.statement.text)
+        located(error, node, context.statement.text)
+        raise
 
 
 def _key(node: Node, items: Sequence[Item], context: Context) -> Expr:
@@ -169,9 +170,7 @@ def _grouping_value(asked: Sequence[Expr], keys: Keys, set_column: int) -> Expr:
             bits = bits << 1 | (position not in chosen)
         values.append(Literal(bits, INT64))
     number = Column(set_column, INT64)
-    branches = [
-        (Call("eq", (number, Literal(index, INT64)), BOOL), value) for index, value in enumerate(values[:-1])
-    ]
+    branches = [(Call("eq", (number, Literal(index, INT64)), BOOL), value) for index, value in enumerate(values[:-1])]
     return Case(tuple(branches), values[-1], INT64) if branches else values[-1]
 
 

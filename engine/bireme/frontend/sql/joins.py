@@ -8,7 +8,6 @@ from typing import Final
 
 from sqlglot import expressions as exp
 
-from bireme.data.types import BOOL
 from bireme.errors import ClauseFault, NameFault, QueryError, Unsupported
 from bireme.frontend.sql import tables
 from bireme.frontend.sql.context import Block, Context
@@ -51,11 +50,12 @@ def _with_joins(left: Bound, nodes: Sequence[Node], block: Block) -> Bound:
         try:
             left = _join(left, node, block)
         except QueryError as error:
-            raise located(error, node, block.statement.text)
+            located(error, node, block.statement.text)
+            raise
     return left
 
 
-def _join(left: Bound, node: exp.Join, block: Block) -> Bound:
+def _join(left: Bound, node: Node, block: Block) -> Bound:
     check_arguments(node, _JOIN)
     args = node.args
     kind, natural = _kind(node)
@@ -78,7 +78,7 @@ def _join(left: Bound, node: exp.Join, block: Block) -> Bound:
     condition = None
     if on is not None:
         context = Context(block, scope, "JOIN … ON")
-        condition = functions.coerce(context.bind(on), BOOL)
+        condition = functions.truth(context.bind(on), "ON")
     elif _needs_condition(node, kind):
         raise ClauseFault(f"a {kind.name} JOIN needs ON or USING")
     shown = left.scope if kind in (JoinKind.SEMI, JoinKind.ANTI) else scope
@@ -87,7 +87,7 @@ def _join(left: Bound, node: exp.Join, block: Block) -> Bound:
     return Bound(join(left.relation, right.relation, kind, condition, left.scope.width), shown)
 
 
-def _kind(node: exp.Join) -> tuple[JoinKind, bool]:
+def _kind(node: Node) -> tuple[JoinKind, bool]:
     method, side, kind = [str(node.args.get(name) or "").upper() for name in ("method", "side", "kind")]
     if method not in ("", "NATURAL"):
         raise Unsupported(f"{method} JOIN is not supported")
@@ -102,7 +102,7 @@ def _kind(node: exp.Join) -> tuple[JoinKind, bool]:
     return _SIDES[side], method == "NATURAL"
 
 
-def _needs_condition(node: exp.Join, kind: JoinKind) -> bool:
+def _needs_condition(node: Node, kind: JoinKind) -> bool:
     # `a JOIN b` without ON is a cross join in DuckDB's grammar only with CROSS or a comma; sqlglot cannot tell the
     # comma from a bare JOIN, so INNER is let through.
     return kind is not JoinKind.INNER
@@ -136,7 +136,7 @@ def _join_using(left: Bound, right: Bound, kind: JoinKind, names: Sequence[str])
     for name in names:
         lefts.append(_using_column(left.scope, name, "left"))
         rights.append(_using_column(right.scope, name, "right"))
-    keys = [_comparable(a, b) for a, b in zip(lefts, rights, strict=True)]
+    keys = [functions.compared(pair, equality=True, place="USING") for pair in zip(lefts, rights, strict=True)]
     left_keys, right_keys = tuple([a for a, _ in keys]), tuple([b for _, b in keys])
     made: Rel = Join(left.relation, right.relation, kind, left_keys, right_keys)
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
@@ -176,11 +176,6 @@ def _using_column(scope: Scope, name: str, side: str) -> Column:
     if index is None:
         raise NameFault(f"USING: the {side} side has no column '{name}'{scope.hint(name)}")
     return Column(index, scope.types[index])
-
-
-def _comparable(left: Expr, right: Expr) -> tuple[Expr, Expr]:
-    kind = functions.common_type([left.type, right.type])
-    return functions.coerce(left, kind), functions.coerce(right, kind)
 
 
 def join(left: Rel, right: Rel, kind: JoinKind, condition: Expr | None, width: int) -> Rel:

@@ -26,7 +26,7 @@ _NULL: Final = Literal(None, t.NULL)
 _WHOLE_UNITS: Final = frozenset({"second", "millisecond", "microsecond"})
 
 
-def literal(node: exp.Literal, context: Context) -> Expr:
+def literal(node: Node, context: Context) -> Expr:
     value = node.args["this"]
     if node.args.get("is_string"):
         return Literal(value, t.STRING)
@@ -58,15 +58,15 @@ def _integer(value: int) -> Literal:
     return Literal(float(value), t.FLOAT64)
 
 
-def boolean(node: exp.Boolean, context: Context) -> Expr:
+def boolean(node: Node, context: Context) -> Expr:
     return _TRUE if node.args["this"] else _FALSE
 
 
-def null(node: exp.Null, context: Context) -> Expr:
+def null(node: Node, context: Context) -> Expr:
     return _NULL
 
 
-def negative(node: exp.Neg, context: Context) -> Expr:
+def negative(node: Node, context: Context) -> Expr:
     operand = part(node, "this", context)
     if isinstance(operand, Literal) and operand.type.is_numeric:
         value = operand.value
@@ -75,7 +75,7 @@ def negative(node: exp.Neg, context: Context) -> Expr:
     return functions.scalar("negate", (operand,))
 
 
-def interval(node: exp.Interval, context: Context) -> Expr:
+def interval(node: Node, context: Context) -> Expr:
     amount, unit = node.args.get("this"), node.args.get("unit")
     if unit is not None and unit.__class__ is not exp.Var:
         raise Unsupported("intervals from one unit TO another are not supported; add several intervals")
@@ -108,7 +108,7 @@ def _read(text: str) -> Interval:
         raise SyntaxFault(f"'{text}' is not an interval; write for example INTERVAL '3 days'") from None
 
 
-def placeholder(node: exp.Placeholder, context: Context) -> Expr:
+def placeholder(node: Node, context: Context) -> Expr:
     name = node.args.get("this")
     place = -1 if name is not None else node.meta["start"]
     return value_literal(context.statement.parameter(name if name is None else str(name), place))

@@ -11,16 +11,13 @@ from typing import Any, Final
 
 from sqlglot import expressions as exp
 
-from bireme.data.types import BOOL
 from bireme.errors import ClauseFault, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import Context, Handler
 from bireme.frontend.sql.subquery import quantified, row
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.frontend.sql.type_syntax import data_type
 from bireme.plan import functions
-from bireme.plan.expr import Case, Expr, InList, Literal
-
-NULL_BOOL: Final = Literal(None, BOOL)
+from bireme.plan.expr import Expr
 
 
 def part(node: Node, name: str, context: Context) -> Expr:
@@ -31,7 +28,7 @@ def part(node: Node, name: str, context: Context) -> Expr:
     return context.bind(value)
 
 
-def column(node: exp.Column, context: Context) -> Expr:
+def column(node: Node, context: Context) -> Expr:
     args = node.args
     name = args["this"]
     if name.__class__ is not exp.Identifier:
@@ -42,7 +39,7 @@ def column(node: exp.Column, context: Context) -> Expr:
     return context.column(name.args["this"].lower(), None if table is None else table.name.lower(), node)
 
 
-def paren(node: exp.Paren, context: Context) -> Expr:
+def paren(node: Node, context: Context) -> Expr:
     return part(node, "this", context)
 
 
@@ -113,7 +110,7 @@ def connector(function: str) -> Callable[[Node, Context], Expr]:
     return bind_connector
 
 
-def negation(node: exp.Not, context: Context) -> Expr:
+def negation(node: Node, context: Context) -> Expr:
     inner = node.args["this"]
     if inner.__class__ is exp.Is:
         check_arguments(inner, _IS)
@@ -124,11 +121,11 @@ def negation(node: exp.Not, context: Context) -> Expr:
 _IS: Final = frozenset({"this", "expression", "negate"})
 
 
-def is_(node: exp.Is, context: Context) -> Expr:
+def is_(node: Node, context: Context) -> Expr:
     return _is(node, context, bool(node.args.get("negate")))
 
 
-def _is(node: exp.Is, context: Context, negated: bool) -> Expr:
+def _is(node: Node, context: Context, negated: bool) -> Expr:
     what = node.args["expression"]
     if what.__class__ is exp.Null:
         function = "is_not_null" if negated else "is_null"
@@ -139,10 +136,8 @@ def _is(node: exp.Is, context: Context, negated: bool) -> Expr:
     return functions.scalar(function, (part(node, "this", context),))
 
 
-def between(node: exp.Between, context: Context) -> Expr:
-    arg = part(node, "this", context)
-    low, high = part(node, "low", context), part(node, "high", context)
-    return functions.scalar("and", (functions.scalar("ge", (arg, low)), functions.scalar("le", (arg, high))))
+def between(node: Node, context: Context) -> Expr:
+    return functions.between(part(node, "this", context), part(node, "low", context), part(node, "high", context))
 
 
 def like(function: str) -> Callable[[Node, Context], Expr]:
@@ -164,7 +159,7 @@ _LIKE: Final = frozenset({"this", "expression", "negate"})
 _LIKES: Final = {exp.Like: "like", exp.ILike: "ilike"}
 
 
-def escape(node: exp.Escape, context: Context) -> Expr:
+def escape(node: Node, context: Context) -> Expr:
     inner = node.args["this"]
     function = _LIKES.get(inner.__class__)
     if function is None:
@@ -173,36 +168,25 @@ def escape(node: exp.Escape, context: Context) -> Expr:
     return _like(function, inner, context, (part(node, "expression", context),))
 
 
-def case(node: exp.Case, context: Context) -> Expr:
+def case(node: Node, context: Context) -> Expr:
     args = node.args
     operand = context.bind(args["this"]) if args.get("this") is not None else None
-    conditions, values = [], []
+    branches = []
     for branch in args["ifs"]:
         check_arguments(branch, ("this", "true"))
-        condition = context.bind(branch.args["this"])
+        condition = part(branch, "this", context)
         if operand is not None:
             condition = functions.scalar("eq", (operand, condition))
-        conditions.append(functions.coerce(condition, BOOL))
-        values.append(context.bind(branch.args["true"]))
+        branches.append((condition, part(branch, "true", context)))
     otherwise = args.get("default")
-    if otherwise is not None:
-        values.append(context.bind(otherwise))
-    if not conditions:
+    if not branches:
         raise SyntaxFault("CASE has no WHEN")
-    return _case(conditions, values)
+    return functions.case(branches, None if otherwise is None else context.bind(otherwise))
 
 
-def _case(conditions: Sequence[Expr], values: Sequence[Expr]) -> Expr:
-    kind = functions.common_type([value.type for value in values])
-    typed = [functions.coerce(value, kind) for value in values]
-    default = typed[len(conditions)] if len(typed) > len(conditions) else Literal(None, kind)
-    return Case(tuple(zip(conditions, typed, strict=False)), default, kind)
-
-
-def if_(node: exp.If, context: Context) -> Expr:
-    args = node.args
-    values = [context.bind(args[name]) for name in ("true", "false") if args.get(name) is not None]
-    return _case([functions.coerce(part(node, "this", context), BOOL)], values)
+def if_(node: Node, context: Context) -> Expr:
+    branches = [(part(node, "this", context), part(node, "true", context))]
+    return functions.case(branches, part(node, "false", context) if node.args.get("false") is not None else None)
 
 
 def cast(safe: bool) -> Callable[[Node, Context], Expr]:
@@ -211,13 +195,14 @@ def cast(safe: bool) -> Callable[[Node, Context], Expr]:
         try:
             kind = data_type(to)
         except Unsupported as error:
-            raise located(error, to, context.statement.text) from None
+            located(error, to, context.statement.text)
+            raise
         return functions.cast(part(node, "this", context), kind, safe)
 
     return bind_cast
 
 
-def in_(node: exp.In, context: Context) -> Expr:
+def in_(node: Node, context: Context) -> Expr:
     args = node.args
     query = args.get("query")
     if query is not None:
@@ -227,17 +212,16 @@ def in_(node: exp.In, context: Context) -> Expr:
         raise SyntaxFault("IN needs at least one value")
     if args["this"].__class__ is exp.Tuple:
         return connect("or", [_compare_rows(args["this"], "eq", item, context) for item in items])
-    arg = part(node, "this", context)
-    values = [context.bind(item) for item in items]
-    kind = functions.common_type([arg.type, *[value.type for value in values]])
-    return InList(functions.coerce(arg, kind), tuple([functions.coerce(value, kind) for value in values]))
+    return functions.in_list(part(node, "this", context), [context.bind(item) for item in items])
 
 
 _BINARY: Final = frozenset({"this", "expression"})
 _THIS: Final = frozenset({"this"})
 
 
-def _calls(kinds: dict[type[Node], str], make: Callable[[str], Any], known: frozenset[str]) -> dict[type[Node], Handler]:
+def _calls(
+    kinds: dict[type[Node], str], make: Callable[[str], Any], known: frozenset[str]
+) -> dict[type[Node], Handler]:
     return {kind: (make(function), known) for kind, function in kinds.items()}
 
 

@@ -40,7 +40,8 @@ def bind_terms(node: Node | None, items: Sequence[Item], context: Context) -> li
             for expr in _meant(entry.args["this"], items, context):
                 terms.append(Term(expr, descending, nulls_first))
         except QueryError as error:
-            raise located(error, entry, context.statement.text)
+            located(error, entry, context.statement.text)
+            raise
     return terms
 
 
@@ -122,7 +123,8 @@ def _constant(node: Node, clause: str, block: Block) -> int | None:
             raise ClauseFault(f"{clause} cannot be negative")
         return int(value)
     except QueryError as error:
-        raise located(error, node, block.statement.text)
+        located(error, node, block.statement.text)
+        raise
 
 
 _ARITHMETIC: Final = frozenset({"add", "subtract", "multiply", "negate"})

@@ -30,7 +30,8 @@ def bind_query(node: Node, block: Block) -> Query:
         block.reach = max(block.reach, inner.reach)
         return query
     except QueryError as error:
-        raise located(error, node, block.statement.text)
+        located(error, node, block.statement.text)
+        raise
 
 
 def _bind(node: Node, block: Block) -> Query:
@@ -66,7 +67,9 @@ def _ordered(query: Query, node: Node, block: Block) -> Query:
     if order is None:
         return query._replace(relation=sorted_rows(query.relation, (), rows))
     context = Context(block, Scope.of(Source.of("", query.names, query.types)), "ORDER BY")
-    items = [Item(name, Column(i, kind), node) for i, (name, kind) in enumerate(zip(query.names, query.types, strict=True))]
+    items = [
+        Item(name, Column(i, kind), node) for i, (name, kind) in enumerate(zip(query.names, query.types, strict=True))
+    ]
     terms = bind_terms(order, items, context)
     keys = tuple([SortKey(term.expr, term.descending, term.nulls_first) for term in terms])
     return query._replace(relation=sorted_rows(query.relation, keys, rows))

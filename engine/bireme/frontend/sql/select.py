@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlglot import expressions as exp
 
-from bireme.data.types import BOOL, INT64
+from bireme.data.types import INT64
 from bireme.errors import ClauseFault, QueryError
 from bireme.frontend.sql.context import Block, Context, Query, StandIns
 from bireme.frontend.sql.grouping import Item, Keys, aggregate, bind_group, refuse_ungrouped, replacer
@@ -62,7 +62,7 @@ class Selection:
             self.distinct_on = [change(expr) for expr in self.distinct_on]
 
 
-def bind_select(node: exp.Select, block: Block) -> Query:
+def bind_select(node: Node, block: Block) -> Query:
     """Binds a SELECT whose WITH clause is in `block` already."""
     check_arguments(node, SELECT)
     bound = from_clause(node, block)
@@ -85,7 +85,7 @@ def bind_select(node: exp.Select, block: Block) -> Query:
     return _output(node, selection, block)
 
 
-def _aliases(node: exp.Select) -> dict[str, Node]:
+def _aliases(node: Node) -> dict[str, Node]:
     """The expressions of the select list that have a name of their own; the first one of a name counts."""
     aliases: dict[str, Node] = {}
     for entry in node.args["expressions"]:
@@ -95,17 +95,17 @@ def _aliases(node: exp.Select) -> dict[str, Node]:
 
 
 def _condition(node: Node, context: Context) -> Expr:
+    """The condition of WHERE, HAVING or QUALIFY."""
     check_arguments(node, ("this",))
     inner = node.args["this"]
     try:
-        return functions.coerce(context.bind(inner), BOOL)
+        return functions.truth(context.bind(inner), context.clause)
     except QueryError as error:
-        raise located(error, inner, context.statement.text)
+        located(error, inner, context.statement.text)
+        raise
 
 
-def _bind_clauses(
-    node: exp.Select, bound: Bound, block: Block, aliases: dict[str, Node]
-) -> tuple[Selection, Keys]:
+def _bind_clauses(node: Node, bound: Bound, block: Block, aliases: dict[str, Node]) -> tuple[Selection, Keys]:
     stand_ins = StandIns()
     named = named_windows(node.args.get("windows") or [])
 
@@ -119,9 +119,7 @@ def _bind_clauses(
     items = list(_items(node, select))
     if not items:
         raise ClauseFault("the select list is empty")
-    keys = bind_group(
-        node.args.get("group"), items, Context(block, bound.scope, "GROUP BY", aliases=aliases)
-    )
+    keys = bind_group(node.args.get("group"), items, Context(block, bound.scope, "GROUP BY", aliases=aliases))
     selection = Selection(bound.relation, items, stand_ins, [select])
     having, qualify = node.args.get("having"), node.args.get("qualify")
     if having is not None:
@@ -143,7 +141,7 @@ def _bind_clauses(
     return selection, keys
 
 
-def _items(node: exp.Select, context: Context) -> Iterator[Item]:
+def _items(node: Node, context: Context) -> Iterator[Item]:
     text = context.statement.text
     for entry in node.args["expressions"]:
         kind = entry.__class__
@@ -151,7 +149,8 @@ def _items(node: exp.Select, context: Context) -> Iterator[Item]:
             try:
                 yield from expand(entry, context)
             except QueryError as error:
-                raise located(error, entry, text)
+                located(error, entry, text)
+                raise
         elif kind is exp.Alias:
             check_arguments(entry, ("this", "alias"))
             name = entry.args["alias"].name
@@ -176,7 +175,7 @@ def _name(node: Node, expr: Expr, context: Context) -> str:
     return source_text(node, context.statement.text)
 
 
-def _distinct_on(node: exp.Distinct, selection: Selection, context: Context) -> None:
+def _distinct_on(node: Node, selection: Selection, context: Context) -> None:
     check_arguments(node, ("on",))
     on = node.args.get("on")
     if on is None:
@@ -188,7 +187,8 @@ def _distinct_on(node: exp.Distinct, selection: Selection, context: Context) -> 
         try:
             selection.distinct_on.append(output_or_expression(part, selection.items, context))
         except QueryError as error:
-            raise located(error, part, context.statement.text)
+            located(error, part, context.statement.text)
+            raise
 
 
 def _group(selection: Selection, keys: Keys) -> None:
@@ -218,7 +218,7 @@ def _windows(selection: Selection) -> None:
     selection.rewrite(replacer(replacements, correlated=False, missing=None))
 
 
-def _output(node: exp.Select, selection: Selection, block: Block) -> Query:
+def _output(node: Node, selection: Selection, block: Block) -> Query:
     """The select list, DISTINCT, ORDER BY and LIMIT."""
     items = selection.items
     names = tuple([item.name for item in items])

@@ -19,12 +19,10 @@ from bireme.plan import functions
 from bireme.plan.expr import WHOLE_PARTITION, Column, Expr, Literal, WindowCall
 from bireme.plan.relation import Aggregate, Join, JoinKind, Project, Rel, Union, Window
 
-SET_OPERATION: Final = frozenset(
-    {"this", "expression", "distinct", "by_name", "with_", "order", "limit", "offset"}
-)
+SET_OPERATION: Final = frozenset({"this", "expression", "distinct", "by_name", "with_", "order", "limit", "offset"})
 
 
-def bind_set_operation(node: exp.SetOperation, block: Block) -> Query:
+def bind_set_operation(node: Node, block: Block) -> Query:
     """The rows of a set operation, without its ORDER BY and LIMIT."""
     check_arguments(node, SET_OPERATION)
     bind = block.statement.bind_query
@@ -42,7 +40,7 @@ def bind_set_operation(node: exp.SetOperation, block: Block) -> Query:
     return first._replace(relation=distinct_rows(relation, first) if node.args.get("distinct") else relation)
 
 
-def _branches(node: exp.Union) -> list[Node]:
+def _branches(node: Node) -> list[Node]:
     """The operands of a chain of equal UNIONs, which leans to the left and can be long."""
     distinct, by_name = node.args.get("distinct"), node.args.get("by_name")
     branches: list[Node] = []

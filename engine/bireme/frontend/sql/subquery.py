@@ -10,6 +10,7 @@ from typing import Final
 
 from sqlglot import expressions as exp
 
+from bireme.data.types import DataType
 from bireme.errors import ClauseFault, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import Block, Context, Handler, Query
 from bireme.frontend.sql.syntax import Node, check_arguments
@@ -33,7 +34,7 @@ def scalar(node: Node, context: Context) -> Expr:
     return ScalarSubquery(query.relation, query.types[0])
 
 
-def exists(node: exp.Exists, context: Context) -> Expr:
+def exists(node: Node, context: Context) -> Expr:
     query = node.args["this"]
     if not isinstance(query, QUERIES):
         raise Unsupported("EXISTS takes a query")
@@ -70,20 +71,23 @@ def quantified(left: Node, comparison: str, right: Node, context: Context) -> Ex
         raise Unsupported(f"{comparison} with {quantifier.name} is not supported")
     if len(operands) > 1 and comparison not in ("eq", "ne"):
         raise Unsupported("rows can be compared with = and <> only")
-    kinds = [functions.common_type([a.type, b]) for a, b in zip(operands, query.types, strict=True)]
-    typed = tuple([functions.coerce(operand, kind) for operand, kind in zip(operands, kinds, strict=True)])
-    return QuantifiedSubquery(typed, comparison, quantifier, with_types(query, kinds))
+    pairs = [
+        functions.compared((operand, Column(index, kind)), equality=comparison in ("eq", "ne"), place="a comparison")
+        for index, (operand, kind) in enumerate(zip(operands, query.types, strict=True))
+    ]
+    compared_with = with_types(query, [column.type for _, column in pairs])
+    return QuantifiedSubquery(tuple([operand for operand, _ in pairs]), comparison, quantifier, compared_with)
 
 
 _QUANTIFIED: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
 
-def with_types(query: Query, kinds: Sequence[object]) -> Rel:
-    """The relation of a query with its columns coerced to `kinds`."""
+def with_types(query: Query, kinds: Sequence[DataType]) -> Rel:
+    """The relation of a query with its columns cast to `kinds`."""
     if all(kind is own for kind, own in zip(kinds, query.types, strict=True)):
         return query.relation
     columns = [Column(index, own) for index, own in enumerate(query.types)]
-    exprs = [functions.coerce(column, kind) for column, kind in zip(columns, kinds, strict=True)]  # type: ignore[arg-type]
+    exprs = [functions.cast(column, kind) for column, kind in zip(columns, kinds, strict=True)]
     return Project(query.relation, tuple(exprs), query.names)
 
 

@@ -71,10 +71,11 @@ def relation(node: Node, block: Block) -> Bound:
             return _aliased(block.statement.bind_query(inner, block), node.args.get("alias"))
         raise Unsupported(f"{node.key.upper()} is not supported as a relation of FROM")
     except QueryError as error:
-        raise located(error, node, block.statement.text)
+        located(error, node, block.statement.text)
+        raise
 
 
-def _named(node: exp.Table, block: Block) -> Bound:
+def _named(node: Node, block: Block) -> Bound:
     name_node, alias = node.args["this"], node.args.get("alias")
     if name_node.__class__ is exp.Values:
         return _aliased(values(name_node, block), alias)
@@ -114,7 +115,7 @@ def renamed(names: tuple[str, ...], given: tuple[str, ...], table: str) -> tuple
     return given + names[len(given) :]
 
 
-def _parenthesized(node: exp.Subquery, block: Block) -> Bound:
+def _parenthesized(node: Node, block: Block) -> Bound:
     """A derived table, or joins in parentheses."""
     inner = node.args["this"]
     while inner.__class__ is exp.Subquery and set(inner.args) == {"this"}:
@@ -177,7 +178,7 @@ def with_tables(node: Node | None, block: Block) -> Block:
     return Block(block.statement, block.outer, tables)
 
 
-def values(node: exp.Values, block: Block) -> Query:
+def values(node: Node, block: Block) -> Query:
     """The rows of VALUES, their columns called col0, col1, … as in DuckDB."""
     context = Context(block, Scope([], ()), "VALUES")
     rows = []
@@ -189,14 +190,15 @@ def values(node: exp.Values, block: Block) -> Query:
         raise SyntaxFault("VALUES needs at least one value")
     if any(len(row) != width for row in rows):
         raise ClauseFault("the rows of VALUES have different numbers of values")
-    types = tuple([functions.common_type([row[index].type for row in rows]) for index in range(width)])
+    columns = [functions.unify([row[index] for row in rows], "VALUES") for index in range(width)]
+    types = tuple([column[0].type for column in columns])
     names = tuple([f"col{index}" for index in range(width)])
-    typed = [[functions.coerce(cell, kind) for cell, kind in zip(row, types, strict=True)] for row in rows]
+    typed = list(zip(*columns, strict=True))
     if all(cell.__class__ is Literal for row in typed for cell in row):
         fields = [
             Field(name, kind, any(row[index].value is None for row in typed))  # type: ignore[attr-defined]
             for index, (name, kind) in enumerate(zip(names, types, strict=True))
         ]
-        return Query(Values(tuple([tuple(row) for row in typed]), Schema(tuple(fields))), names, types)  # type: ignore[arg-type]
-    sources = [Project(ONE_ROW, tuple(row), names) for row in typed]
+        return Query(Values(tuple(typed), Schema(tuple(fields))), names, types)
+    sources = [Project(ONE_ROW, row, names) for row in typed]
     return Query(sources[0] if len(sources) == 1 else Union(tuple(sources)), names, types)

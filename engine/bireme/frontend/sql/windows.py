@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from sqlglot import expressions as exp
 
-from bireme.data.types import BOOL
 from bireme.errors import ClauseFault, NameFault, Unsupported
 from bireme.frontend.sql.calls import aggregate_arguments, located_call, sort_keys, unknown_function
 from bireme.frontend.sql.context import Context, Handler
@@ -30,7 +29,7 @@ from bireme.plan.expr import (
 _WINDOW: Final = frozenset({"this", "partition_by", "order", "spec", "alias", "over"})
 
 
-def window(node: exp.Window, context: Context) -> Expr:
+def window(node: Node, context: Context) -> Expr:
     if node.args.get("over") != "OVER":
         raise Unsupported(f"{node.args.get('over')} behind a call is not supported")
     read = located_call(node.args["this"], context)
@@ -45,7 +44,7 @@ def window(node: exp.Window, context: Context) -> Expr:
         raise Unsupported("ORDER BY inside the arguments of a window function is not supported")
     inner = context.within("window")
     name, args = aggregate_arguments(read, inner)
-    condition = functions.coerce(inner.bind(read.filter), BOOL) if read.filter is not None else None
+    condition = functions.truth(inner.bind(read.filter), "FILTER") if read.filter is not None else None
     call = functions.window(name, args, distinct=read.distinct, filter=condition)
     partition, order, frame = definition(node, inner)
     made = WindowCall(call, partition, order, frame, read.ignore_nulls)
@@ -72,7 +71,8 @@ def definition(node: Node, context: Context) -> Definition:
     try:
         return partition, order, _frame(spec, order, context)
     except ClauseFault as error:
-        raise located(error, spec, context.statement.text) from None
+        located(error, spec, context.statement.text)
+        raise
 
 
 def _clauses(node: Node, named: Mapping[str, Node], seen: tuple[str, ...]) -> tuple[list[Node], Node | None, Any]:
@@ -103,7 +103,7 @@ def named_windows(nodes: list[Node]) -> dict[str, Node]:
     return named
 
 
-def _frame(spec: exp.WindowSpec, order: tuple[SortKey, ...], context: Context) -> Frame:
+def _frame(spec: Node, order: tuple[SortKey, ...], context: Context) -> Frame:
     check_arguments(spec, ("kind", "start", "start_side", "end", "end_side"))
     args = spec.args
     unit = FrameUnit(args["kind"].lower())
