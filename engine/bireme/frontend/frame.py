@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from bireme.errors import ArgumentFault
 from bireme.frontend import joining
-from bireme.frontend.expression import Expression, Named, Tree, conjunction, tree_of
+from bireme.frontend.expression import Expression, tree_of
+from bireme.frontend.expression_tree import Named, Tree, conjunction
 from bireme.frontend.literal import data_type
 from bireme.frontend.resolve import Grouped, RowWise, Scalars, find_column, has_summary, reads_rows, trees
 from bireme.frontend.runner import Runner

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from bireme.errors import ArgumentFault
-from bireme.frontend.expression import Expression, Function, tree_of, when
+from bireme.frontend.expression import Expression, tree_of, when
+from bireme.frontend.expression_tree import Function
 
 # Polars' duration letters that name a calendar unit, for `dt.truncate`.
 _UNITS: Final = {

@@ -12,11 +12,11 @@ from typing import Any
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL
 from bireme.errors import ArgumentFault, EngineBug, NameFault, TypeFault, Unsupported
-from bireme.frontend.expression import (
+from bireme.frontend.expression import Expression, tree_of
+from bireme.frontend.expression_tree import (
     Choice,
     Constant,
     Conversion,
-    Expression,
     Function,
     Membership,
     Named,
@@ -26,7 +26,6 @@ from bireme.frontend.expression import (
     Summary,
     Tree,
     describe,
-    tree_of,
 )
 from bireme.plan import functions
 from bireme.plan.expr import (
