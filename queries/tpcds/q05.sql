@@ -26,7 +26,7 @@ WITH ssr AS (
   ) AS salesreturns, date_dim, store
   WHERE
     date_sk = d_date_sk
-    AND d_date BETWEEN CAST('2000-08-23' AS DATE) AND CAST('2000-09-06' AS DATE)
+    AND d_date BETWEEN DATE '2000-08-23' AND DATE '2000-09-06'
     AND store_sk = s_store_sk
   GROUP BY s_store_id
 ), csr AS (
@@ -57,7 +57,7 @@ WITH ssr AS (
   ) AS salesreturns, date_dim, catalog_page
   WHERE
     date_sk = d_date_sk
-    AND d_date BETWEEN CAST('2000-08-23' AS DATE) AND CAST('2000-09-06' AS DATE)
+    AND d_date BETWEEN DATE '2000-08-23' AND DATE '2000-09-06'
     AND page_sk = cp_catalog_page_sk
   GROUP BY cp_catalog_page_id
 ), wsr AS (
@@ -90,7 +90,7 @@ WITH ssr AS (
   ) AS salesreturns, date_dim, web_site
   WHERE
     date_sk = d_date_sk
-    AND d_date BETWEEN CAST('2000-08-23' AS DATE) AND CAST('2000-09-06' AS DATE)
+    AND d_date BETWEEN DATE '2000-08-23' AND DATE '2000-09-06'
     AND wsr_web_site_sk = web_site_sk
   GROUP BY web_site_id
 )

@@ -11,7 +11,7 @@ WHERE
   ws_item_sk = i_item_sk
   AND i_category IN ('Sports', 'Books', 'Home')
   AND ws_sold_date_sk = d_date_sk
-  AND d_date BETWEEN CAST('1999-02-22' AS DATE) AND CAST('1999-03-24' AS DATE)
+  AND d_date BETWEEN DATE '1999-02-22' AND DATE '1999-03-24'
 GROUP BY
   i_item_id,
   i_item_desc,

@@ -4,7 +4,7 @@ SELECT
   sum(cs_net_profit) AS "total net profit"
 FROM catalog_sales AS cs1, date_dim, customer_address, call_center
 WHERE
-  d_date BETWEEN '2002-02-01' AND CAST('2002-04-02' AS DATE)
+  d_date BETWEEN '2002-02-01' AND DATE '2002-04-02'
   AND cs1.cs_ship_date_sk = d_date_sk
   AND cs1.cs_ship_addr_sk = ca_address_sk
   AND ca_state = 'GA'

@@ -4,10 +4,10 @@ FROM (
     w_warehouse_name,
     i_item_id,
     sum(
-      CASE WHEN (CAST(d_date AS DATE) < CAST('2000-03-11' AS DATE)) THEN inv_quantity_on_hand ELSE 0 END
+      CASE WHEN (CAST(d_date AS DATE) < DATE '2000-03-11') THEN inv_quantity_on_hand ELSE 0 END
     ) AS inv_before,
     sum(
-      CASE WHEN (CAST(d_date AS DATE) >= CAST('2000-03-11' AS DATE)) THEN inv_quantity_on_hand ELSE 0 END
+      CASE WHEN (CAST(d_date AS DATE) >= DATE '2000-03-11') THEN inv_quantity_on_hand ELSE 0 END
     ) AS inv_after
   FROM inventory, warehouse, item, date_dim
   WHERE
@@ -15,7 +15,7 @@ FROM (
     AND i_item_sk = inv_item_sk
     AND inv_warehouse_sk = w_warehouse_sk
     AND inv_date_sk = d_date_sk
-    AND d_date BETWEEN CAST('2000-02-10' AS DATE) AND CAST('2000-04-10' AS DATE)
+    AND d_date BETWEEN DATE '2000-02-10' AND DATE '2000-04-10'
   GROUP BY
     w_warehouse_name,
     i_item_id

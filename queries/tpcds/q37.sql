@@ -7,7 +7,7 @@ WHERE
   i_current_price BETWEEN 68 AND 68 + 30
   AND inv_item_sk = i_item_sk
   AND d_date_sk = inv_date_sk
-  AND d_date BETWEEN CAST('2000-02-01' AS DATE) AND CAST('2000-04-01' AS DATE)
+  AND d_date BETWEEN DATE '2000-02-01' AND DATE '2000-04-01'
   AND i_manufact_id IN (677, 940, 694, 808)
   AND inv_quantity_on_hand BETWEEN 100 AND 500
   AND cs_item_sk = i_item_sk

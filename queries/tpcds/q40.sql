@@ -3,14 +3,14 @@ SELECT
   i_item_id,
   sum(
     CASE
-      WHEN (CAST(d_date AS DATE) < CAST('2000-03-11' AS DATE))
+      WHEN (CAST(d_date AS DATE) < DATE '2000-03-11')
       THEN cs_sales_price - coalesce(cr_refunded_cash, 0)
       ELSE 0
     END
   ) AS sales_before,
   sum(
     CASE
-      WHEN (CAST(d_date AS DATE) >= CAST('2000-03-11' AS DATE))
+      WHEN (CAST(d_date AS DATE) >= DATE '2000-03-11')
       THEN cs_sales_price - coalesce(cr_refunded_cash, 0)
       ELSE 0
     END
@@ -23,7 +23,7 @@ WHERE
   AND i_item_sk = cs_item_sk
   AND cs_warehouse_sk = w_warehouse_sk
   AND cs_sold_date_sk = d_date_sk
-  AND d_date BETWEEN CAST('2000-02-10' AS DATE) AND CAST('2000-04-10' AS DATE)
+  AND d_date BETWEEN DATE '2000-02-10' AND DATE '2000-04-10'
 GROUP BY
   w_state,
   i_item_id

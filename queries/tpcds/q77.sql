@@ -6,7 +6,7 @@ WITH ss AS (
   FROM store_sales, date_dim, store
   WHERE
     ss_sold_date_sk = d_date_sk
-    AND d_date BETWEEN CAST('2000-08-23' AS DATE) AND CAST('2000-09-22' AS DATE)
+    AND d_date BETWEEN DATE '2000-08-23' AND DATE '2000-09-22'
     AND ss_store_sk = s_store_sk
   GROUP BY s_store_sk
 ), sr AS (
@@ -17,7 +17,7 @@ WITH ss AS (
   FROM store_returns, date_dim, store
   WHERE
     sr_returned_date_sk = d_date_sk
-    AND d_date BETWEEN CAST('2000-08-23' AS DATE) AND CAST('2000-09-22' AS DATE)
+    AND d_date BETWEEN DATE '2000-08-23' AND DATE '2000-09-22'
     AND sr_store_sk = s_store_sk
   GROUP BY s_store_sk
 ), cs AS (
@@ -28,7 +28,7 @@ WITH ss AS (
   FROM catalog_sales, date_dim
   WHERE
     cs_sold_date_sk = d_date_sk
-    AND d_date BETWEEN CAST('2000-08-23' AS DATE) AND CAST('2000-09-22' AS DATE)
+    AND d_date BETWEEN DATE '2000-08-23' AND DATE '2000-09-22'
   GROUP BY cs_call_center_sk
 ), cr AS (
   SELECT
@@ -38,7 +38,7 @@ WITH ss AS (
   FROM catalog_returns, date_dim
   WHERE
     cr_returned_date_sk = d_date_sk
-    AND d_date BETWEEN CAST('2000-08-23' AS DATE) AND CAST('2000-09-22' AS DATE)
+    AND d_date BETWEEN DATE '2000-08-23' AND DATE '2000-09-22'
   GROUP BY cr_call_center_sk
 ), ws AS (
   SELECT
@@ -48,7 +48,7 @@ WITH ss AS (
   FROM web_sales, date_dim, web_page
   WHERE
     ws_sold_date_sk = d_date_sk
-    AND d_date BETWEEN CAST('2000-08-23' AS DATE) AND CAST('2000-09-22' AS DATE)
+    AND d_date BETWEEN DATE '2000-08-23' AND DATE '2000-09-22'
     AND ws_web_page_sk = wp_web_page_sk
   GROUP BY wp_web_page_sk
 ), wr AS (
@@ -59,7 +59,7 @@ WITH ss AS (
   FROM web_returns, date_dim, web_page
   WHERE
     wr_returned_date_sk = d_date_sk
-    AND d_date BETWEEN CAST('2000-08-23' AS DATE) AND CAST('2000-09-22' AS DATE)
+    AND d_date BETWEEN DATE '2000-08-23' AND DATE '2000-09-22'
     AND wr_web_page_sk = wp_web_page_sk
   GROUP BY wp_web_page_sk
 )

@@ -9,7 +9,7 @@ WITH ssr AS (
     ON (ss_item_sk = sr_item_sk AND ss_ticket_number = sr_ticket_number), date_dim, store, item, promotion
   WHERE
     ss_sold_date_sk = d_date_sk
-    AND d_date BETWEEN CAST('2000-08-23' AS DATE) AND CAST('2000-09-22' AS DATE)
+    AND d_date BETWEEN DATE '2000-08-23' AND DATE '2000-09-22'
     AND ss_store_sk = s_store_sk
     AND ss_item_sk = i_item_sk
     AND i_current_price > 50
@@ -27,7 +27,7 @@ WITH ssr AS (
     ON (cs_item_sk = cr_item_sk AND cs_order_number = cr_order_number), date_dim, catalog_page, item, promotion
   WHERE
     cs_sold_date_sk = d_date_sk
-    AND d_date BETWEEN CAST('2000-08-23' AS DATE) AND CAST('2000-09-22' AS DATE)
+    AND d_date BETWEEN DATE '2000-08-23' AND DATE '2000-09-22'
     AND cs_catalog_page_sk = cp_catalog_page_sk
     AND cs_item_sk = i_item_sk
     AND i_current_price > 50
@@ -45,7 +45,7 @@ WITH ssr AS (
     ON (ws_item_sk = wr_item_sk AND ws_order_number = wr_order_number), date_dim, web_site, item, promotion
   WHERE
     ws_sold_date_sk = d_date_sk
-    AND d_date BETWEEN CAST('2000-08-23' AS DATE) AND CAST('2000-09-22' AS DATE)
+    AND d_date BETWEEN DATE '2000-08-23' AND DATE '2000-09-22'
     AND ws_web_site_sk = web_site_sk
     AND ws_item_sk = i_item_sk
     AND i_current_price > 50

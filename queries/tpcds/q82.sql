@@ -7,7 +7,7 @@ WHERE
   i_current_price BETWEEN 62 AND 62 + 30
   AND inv_item_sk = i_item_sk
   AND d_date_sk = inv_date_sk
-  AND d_date BETWEEN CAST('2000-05-25' AS DATE) AND CAST('2000-07-24' AS DATE)
+  AND d_date BETWEEN DATE '2000-05-25' AND DATE '2000-07-24'
   AND i_manufact_id IN (129, 270, 821, 423)
   AND inv_quantity_on_hand BETWEEN 100 AND 500
   AND ss_item_sk = i_item_sk

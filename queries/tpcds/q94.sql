@@ -4,7 +4,7 @@ SELECT
   sum(ws_net_profit) AS "total net profit"
 FROM web_sales AS ws1, date_dim, customer_address, web_site
 WHERE
-  d_date BETWEEN '1999-02-01' AND CAST('1999-04-02' AS DATE)
+  d_date BETWEEN '1999-02-01' AND DATE '1999-04-02'
   AND ws1.ws_ship_date_sk = d_date_sk
   AND ws1.ws_ship_addr_sk = ca_address_sk
   AND ca_state = 'IL'

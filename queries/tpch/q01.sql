@@ -10,7 +10,7 @@ SELECT
   avg(l_discount) AS avg_disc,
   count(*) AS count_order
 FROM lineitem
-WHERE l_shipdate <= CAST('1998-09-02' AS DATE)
+WHERE l_shipdate <= DATE '1998-09-02'
 GROUP BY
   l_returnflag,
   l_linestatus

@@ -8,8 +8,8 @@ WHERE
   c_mktsegment = 'BUILDING'
   AND c_custkey = o_custkey
   AND l_orderkey = o_orderkey
-  AND o_orderdate < CAST('1995-03-15' AS DATE)
-  AND l_shipdate > CAST('1995-03-15' AS DATE)
+  AND o_orderdate < DATE '1995-03-15'
+  AND l_shipdate > DATE '1995-03-15'
 GROUP BY
   l_orderkey,
   o_orderdate,

@@ -3,8 +3,8 @@ SELECT
   count(*) AS order_count
 FROM orders
 WHERE
-  o_orderdate >= CAST('1993-07-01' AS DATE)
-  AND o_orderdate < CAST('1993-10-01' AS DATE)
+  o_orderdate >= DATE '1993-07-01'
+  AND o_orderdate < DATE '1993-10-01'
   AND EXISTS (
     SELECT *
     FROM lineitem

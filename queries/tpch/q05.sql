@@ -10,8 +10,8 @@ WHERE
   AND s_nationkey = n_nationkey
   AND n_regionkey = r_regionkey
   AND r_name = 'ASIA'
-  AND o_orderdate >= CAST('1994-01-01' AS DATE)
-  AND o_orderdate < CAST('1995-01-01' AS DATE)
+  AND o_orderdate >= DATE '1994-01-01'
+  AND o_orderdate < DATE '1995-01-01'
 GROUP BY n_name
 ORDER BY
   revenue DESC;

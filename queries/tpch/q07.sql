@@ -20,7 +20,7 @@ FROM (
       (n1.n_name = 'FRANCE' AND n2.n_name = 'GERMANY')
       OR (n1.n_name = 'GERMANY' AND n2.n_name = 'FRANCE')
     )
-    AND l_shipdate BETWEEN CAST('1995-01-01' AS DATE) AND CAST('1996-12-31' AS DATE)
+    AND l_shipdate BETWEEN DATE '1995-01-01' AND DATE '1996-12-31'
 ) AS shipping
 GROUP BY
   supp_nation,

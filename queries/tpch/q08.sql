@@ -16,7 +16,7 @@ FROM (
     AND n1.n_regionkey = r_regionkey
     AND r_name = 'AMERICA'
     AND s_nationkey = n2.n_nationkey
-    AND o_orderdate BETWEEN CAST('1995-01-01' AS DATE) AND CAST('1996-12-31' AS DATE)
+    AND o_orderdate BETWEEN DATE '1995-01-01' AND DATE '1996-12-31'
     AND p_type = 'ECONOMY ANODIZED STEEL'
 ) AS all_nations
 GROUP BY o_year

@@ -11,8 +11,8 @@ FROM customer, orders, lineitem, nation
 WHERE
   c_custkey = o_custkey
   AND l_orderkey = o_orderkey
-  AND o_orderdate >= CAST('1993-10-01' AS DATE)
-  AND o_orderdate < CAST('1994-01-01' AS DATE)
+  AND o_orderdate >= DATE '1993-10-01'
+  AND o_orderdate < DATE '1994-01-01'
   AND l_returnflag = 'R'
   AND c_nationkey = n_nationkey
 GROUP BY

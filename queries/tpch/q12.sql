@@ -8,8 +8,8 @@ WHERE
   AND l_shipmode IN ('MAIL', 'SHIP')
   AND l_commitdate < l_receiptdate
   AND l_shipdate < l_commitdate
-  AND l_receiptdate >= CAST('1994-01-01' AS DATE)
-  AND l_receiptdate < CAST('1995-01-01' AS DATE)
+  AND l_receiptdate >= DATE '1994-01-01'
+  AND l_receiptdate < DATE '1995-01-01'
 GROUP BY l_shipmode
 ORDER BY
   l_shipmode;

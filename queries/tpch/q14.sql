@@ -3,5 +3,5 @@ SELECT
 FROM lineitem, part
 WHERE
   l_partkey = p_partkey
-  AND l_shipdate >= CAST('1995-09-01' AS DATE)
-  AND l_shipdate < CAST('1995-10-01' AS DATE);
+  AND l_shipdate >= DATE '1995-09-01'
+  AND l_shipdate < DATE '1995-10-01';

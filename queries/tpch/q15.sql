@@ -4,7 +4,7 @@ WITH revenue AS (
     sum(l_extendedprice * (1 - l_discount)) AS total_revenue
   FROM lineitem
   WHERE
-    l_shipdate >= CAST('1996-01-01' AS DATE) AND l_shipdate < CAST('1996-04-01' AS DATE)
+    l_shipdate >= DATE '1996-01-01' AND l_shipdate < DATE '1996-04-01'
   GROUP BY supplier_no
 )
 SELECT

@@ -21,8 +21,8 @@ WHERE
         WHERE
           l_partkey = ps_partkey
           AND l_suppkey = ps_suppkey
-          AND l_shipdate >= CAST('1994-01-01' AS DATE)
-          AND l_shipdate < CAST('1995-01-01' AS DATE)
+          AND l_shipdate >= DATE '1994-01-01'
+          AND l_shipdate < DATE '1995-01-01'
       )
   )
   AND s_nationkey = n_nationkey
