@@ -34,10 +34,12 @@ class ColumnStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TableStatistics:
-    """What is known of a table: its exact row count and, per column of its schema, the column's statistics."""
+    """What is known of a table: its exact row count and, per column of its schema, the column's statistics (which a
+    source may work out when they are first looked at).
+    """
 
     rows: int
-    columns: tuple[ColumnStatistics, ...]
+    columns: Sequence[ColumnStatistics]
 
 
 class TableSource(Protocol):

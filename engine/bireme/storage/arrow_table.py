@@ -27,7 +27,7 @@ _SAMPLE_ROWS: Final = 2048
 _SAMPLE_PARTS: Final = 3
 
 
-def from_arrow_data(data: Any) -> ArrowSource:
+def open_arrow(data: Any) -> ArrowSource:
     """A table of what `data` holds: pyarrow's Table, RecordBatch, a list of these, a RecordBatchReader, a
     pandas or Polars frame, or any object with the Arrow PyCapsule methods.
 
@@ -41,7 +41,7 @@ def from_arrow_data(data: Any) -> ArrowSource:
 
 
 class ArrowSource:
-    """See `from_arrow_data`. Any thread."""
+    """See `open_arrow`. Any thread."""
 
     def __init__(self, schema: pa.Schema, batches: Sequence[pa.RecordBatch]) -> None:
         self._schema = _schema(schema)

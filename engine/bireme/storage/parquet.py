@@ -61,7 +61,7 @@ class ParquetSource:
         self._lock = threading.Lock()
         self._statistics: TableStatistics | None = None
         self._decoders = tuple(map(ParquetDecoder, files))
-        self._sample = ParquetSample(self._decoders, schema)
+        self._sample = ParquetSample(self._decoders, schema, self.statistics)
         self._bounds: dict[tuple[str, int], list[Bounds]] = {}
         self.files = files
         self._version = _version(files)
@@ -93,7 +93,7 @@ class ParquetSource:
         return self._sample.rows(columns)
 
     def split_count(self) -> int:
-        return sum(file.metadata.num_row_groups for file in self.files)
+        return sum(len(file.row_group_rows) for file in self.files)
 
     def splits(self, columns: Sequence[int], filters: Sequence[Expr]) -> Sequence[ParquetSplit]:
         """One split per row group that may hold rows for which all `filters` are TRUE, in row order."""
@@ -102,9 +102,8 @@ class ParquetSource:
         return [
             ParquetSplit(decoder, group, kept, schema)
             for decoder in self._decoders
-            for group in range(decoder.file.metadata.num_row_groups)
-            if decoder.file.row_group_rows(group)
-            and (not filters or may_be_true(filters, self._bounds_of(decoder.file, group, kept)))
+            for group, rows in enumerate(decoder.file.row_group_rows)
+            if rows and (not filters or may_be_true(filters, self._bounds_of(decoder.file, group, kept)))
         ]
 
     def _bounds_of(self, file: ParquetFile, row_group: int, columns: tuple[int, ...]) -> list[Callable[[], Bounds]]:

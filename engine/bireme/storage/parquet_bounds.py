@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bireme.data.types import DataType, Kind
 from bireme.plan.expr import Value
@@ -22,8 +21,7 @@ _UNIT_NAMES: Final = {"milliseconds": "ms", "microseconds": "us", "nanoseconds":
 Raw = int | float | bytes | bool
 
 
-@dataclass(frozen=True, slots=True)
-class RawBounds:
+class RawBounds(NamedTuple):
     """Statistics as they are stored, for one row group; comparable within one file and column, None where unusable."""
 
     low: Raw | None
@@ -34,10 +32,15 @@ class RawBounds:
 _NOTHING: Final = RawBounds(None, None, None)
 
 
-def raw_bounds(file: ParquetFile, row_group: int, column: int) -> RawBounds:
-    """The stored statistics of a column that has one leaf."""
+def raw_bounds(file: ParquetFile, column: int) -> list[RawBounds]:
+    """The stored statistics of a column that has one leaf, by row group."""
+    (leaf,) = file.leaves[column]
+    return [_raw_bounds(file.metadata.row_group(group).column(leaf)) for group in range(file.metadata.num_row_groups)]
+
+
+def _raw_bounds(chunk: Any) -> RawBounds:
     try:
-        statistics = file.metadata.row_group(row_group).column(file.leaves[column][0]).statistics
+        statistics = chunk.statistics
         if statistics is None:
             return _NOTHING
         nulls = statistics.null_count if statistics.has_null_count else None
@@ -51,13 +54,10 @@ def raw_bounds(file: ParquetFile, row_group: int, column: int) -> RawBounds:
 def column_bounds(file: ParquetFile, column: int) -> list[Bounds]:
     """What is proved about a column in each row group."""
     decode_low, decode_high = low_decoder(file, column), high_decoder(file, column)
+    if decode_low is None:
+        return [Bounds(rows) for rows in file.row_group_rows]
     found = []
-    for row_group in range(file.metadata.num_row_groups):
-        rows = file.row_group_rows(row_group)
-        if decode_low is None:
-            found.append(Bounds(rows))
-            continue
-        raw = raw_bounds(file, row_group, column)
+    for rows, raw in zip(file.row_group_rows, raw_bounds(file, column), strict=True):
         low = None if raw.low is None else decode_low(raw.low)
         high = None if raw.high is None or decode_high is None else decode_high(raw.high)
         found.append(Bounds(rows, low, high, raw.nulls))

@@ -95,7 +95,7 @@ class ParquetDecoder:
     def _decoded(self, wanted: Wanted, columns: list[int], fetched: Fetched) -> Iterator[pa.RecordBatch]:
         """What pyarrow makes of `columns`, in the order of the file."""
         leaves = [leaf for column in columns for leaf in self.file.leaves[column]]
-        rows = self.file.row_group_rows(wanted.row_group)
+        rows = self.file.row_group_rows[wanted.row_group]
         seen = 0
         try:
             codes = self._dictionary_leaves(wanted)

@@ -52,13 +52,11 @@ class ParquetFile:
     schema: Schema
     leaves: tuple[tuple[int, ...], ...]
     footer_offset: int
+    row_group_rows: tuple[int, ...]
 
     @property
     def rows(self) -> int:
         return self.metadata.num_rows  # type: ignore[no-any-return]
-
-    def row_group_rows(self, row_group: int) -> int:
-        return self.metadata.row_group(row_group).num_rows  # type: ignore[no-any-return]
 
     def chunk_range(self, row_group: int, leaf: int) -> ByteRange:
         """Where the pages of a column chunk lie, its dictionary page included; SourceCorrupt where that cannot be."""
@@ -132,7 +130,7 @@ def _parse(path: str, version: str, footer: bytes, size: int) -> ParquetFile:
     try:
         metadata = parse_metadata(footer)
         arrow_schema = metadata.schema.to_arrow_schema()
-        groups = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
+        groups = tuple([metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)])
         leaf_count = metadata.num_columns
     except pa.ArrowNotImplementedError as error:
         raise Unsupported(f"{path!r} uses something of Parquet that is not supported: {error}") from error
@@ -145,7 +143,9 @@ def _parse(path: str, version: str, footer: bytes, size: int) -> ParquetFile:
     if sum(map(len, leaves)) != leaf_count:
         raise SourceCorrupt(f"{path!r} is damaged: its Arrow schema has other columns than its Parquet schema")
     schema = _schema(path, arrow_schema)
-    return ParquetFile(path, version, footer, metadata, arrow_schema, schema, leaves, size - _END_BYTES - len(footer))
+    return ParquetFile(
+        path, version, footer, metadata, arrow_schema, schema, leaves, size - _END_BYTES - len(footer), groups
+    )
 
 
 def _schema(path: str, arrow_schema: pa.Schema) -> Schema:

@@ -1,35 +1,42 @@
-"""A small sample of a Parquet table: the first rows of a few row groups spread over it.
+"""A small sample of a Parquet table: the first rows of a row group in its middle, or of three spread over it.
 
 Rule: the same rows at every call, whichever columns are asked for, so that samples of different columns line up. Reads
-only the chunks of the asked columns, of three row groups at most, and decodes only their first pages.
+only the chunks of the asked columns and decodes only their first pages. One row group is enough unless rows are in the
+order of time: then what is true of one part of the table need not be true of the others.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import pyarrow as pa
 
 from bireme.data.schema import Schema
+from bireme.plan.source import TableStatistics
 from bireme.storage.local import LocalByteSource
 from bireme.storage.parquet_decode import ParquetDecoder
-from bireme.storage.parquet_file import ParquetFile
 from bireme.storage.parquet_split import ParquetSplit
 
 SAMPLE_ROWS: Final = 2048
 _ROW_GROUPS_MAX: Final = 3
 _CACHED_COLUMNS_MAX: Final = 64
 
+Place = tuple[ParquetDecoder, int]
+
 
 class ParquetSample:
     """The sample of one table; keeps the columns asked for last."""
 
-    def __init__(self, decoders: Sequence[ParquetDecoder], schema: Schema) -> None:
+    def __init__(
+        self, decoders: Sequence[ParquetDecoder], schema: Schema, statistics: Callable[[], TableStatistics]
+    ) -> None:
         self._schema = schema
-        self._groups = _spread([(decoder, group) for decoder in decoders for group in _groups_with_rows(decoder.file)])
+        self._decoders = decoders
+        self._statistics = statistics
+        self._chosen: list[Place] | None = None
         self._lock = threading.Lock()
         self._cached: OrderedDict[int, pa.Array] = OrderedDict()
 
@@ -47,13 +54,29 @@ class ParquetSample:
             return self._row_count()
         return pa.RecordBatch.from_arrays(arrays, names=[self._schema[column].name for column in columns])
 
+    def _groups(self) -> list[Place]:
+        if self._chosen is None:
+            places = [
+                (decoder, group)
+                for decoder in self._decoders
+                for group, rows in enumerate(decoder.file.row_group_rows)
+                if rows
+            ]
+            self._chosen = _spread(places, _ROW_GROUPS_MAX if self._is_in_order_of_time() else 1)
+        return self._chosen
+
+    def _is_in_order_of_time(self) -> bool:
+        columns = self._statistics().columns
+        return any(field.type.is_temporal and columns[index].clustered for index, field in enumerate(self._schema))
+
     def _read(self, columns: list[int]) -> list[pa.Array]:
         schema = self._schema.select(columns)
         parts: list[pa.RecordBatch] = []
-        rows_each = SAMPLE_ROWS // max(1, len(self._groups))
+        groups = self._groups()
+        rows_each = SAMPLE_ROWS // max(1, len(groups))
         source = LocalByteSource()
         try:
-            for decoder, group in self._groups:
+            for decoder, group in groups:
                 split = ParquetSplit(decoder, group, tuple(columns), schema)
                 parts.append(split.head([source.read(wanted) for wanted in split.ranges], rows_each))
         finally:
@@ -63,21 +86,16 @@ class ParquetSample:
         return [_joined([part.column(index) for part in parts]) for index in range(len(columns))]
 
     def _row_count(self) -> pa.RecordBatch:
-        rows_each = SAMPLE_ROWS // max(1, len(self._groups))
-        rows = sum(min(rows_each, decoder.file.row_group_rows(group)) for decoder, group in self._groups)
+        groups = self._groups()
+        rows_each = SAMPLE_ROWS // max(1, len(groups))
+        rows = sum(min(rows_each, decoder.file.row_group_rows[group]) for decoder, group in groups)
         return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=["rows"]).select([])
 
 
-def _groups_with_rows(file: ParquetFile) -> list[int]:
-    return [group for group in range(file.metadata.num_row_groups) if file.row_group_rows(group)]
-
-
-def _spread(groups: list[tuple[ParquetDecoder, int]]) -> list[tuple[ParquetDecoder, int]]:
-    """The first of equal parts' middles: row groups spread evenly over the table."""
-    if len(groups) <= _ROW_GROUPS_MAX:
-        return groups
-    count = _ROW_GROUPS_MAX
-    return [groups[(2 * part + 1) * len(groups) // (2 * count)] for part in range(count)]
+def _spread(places: list[Place], count: int) -> list[Place]:
+    """The row groups in the middle of `count` equal parts of the table."""
+    count = min(count, len(places))
+    return [places[(2 * part + 1) * len(places) // (2 * count)] for part in range(count)]
 
 
 def _joined(arrays: list[pa.Array]) -> pa.Array:

@@ -25,7 +25,7 @@ class ParquetSplit:
         self._decoder = decoder
         self._columns = columns
         self._schema = schema
-        self._rows = decoder.file.row_group_rows(row_group)
+        self._rows = decoder.file.row_group_rows[row_group]
         self._ranges: tuple[ByteRange, ...] | None = None
         self.row_group = row_group
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, overload
 
 from bireme.data.types import Kind
 from bireme.plan.expr import Value
@@ -21,10 +21,33 @@ _LENGTH_BYTES: Final = 4  # PLAIN pages store the length of each string
 
 
 def table_statistics(files: Sequence[ParquetFile]) -> TableStatistics:
-    """The statistics of all columns of a table made of `files`."""
-    rows = sum(file.rows for file in files)
-    columns = [_column_statistics(files, column, rows) for column in range(len(files[0].schema))]
-    return TableStatistics(rows, tuple(columns))
+    """The statistics of a table made of `files`; those of a column are worked out when they are first looked at."""
+    return TableStatistics(sum(file.rows for file in files), _Columns(files))
+
+
+class _Columns(Sequence[ColumnStatistics]):
+    """The statistics of all columns. Any thread: two may work out the same one, and find the same."""
+
+    def __init__(self, files: Sequence[ParquetFile]) -> None:
+        self._files = files
+        self._rows = sum(file.rows for file in files)
+        self._found: list[ColumnStatistics | None] = [None] * len(files[0].schema)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @overload
+    def __getitem__(self, index: int) -> ColumnStatistics: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ColumnStatistics]: ...
+    def __getitem__(self, index: int | slice) -> ColumnStatistics | Sequence[ColumnStatistics]:
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(len(self)))]
+        found = self._found[index]
+        if found is None:
+            column = range(len(self))[index]
+            found = self._found[index] = _column_statistics(self._files, column, self._rows)
+        return found
 
 
 @dataclass(slots=True)
@@ -39,6 +62,10 @@ class _Gathered:
     orders: set[str] = field(default_factory=set)
     ranges: list[tuple[Any, Any]] = field(default_factory=list)
     has_ranges: bool = True
+
+    def add_unknown(self, *, nulls: int | None = None) -> None:
+        self.has_low = self.has_high = self.has_ranges = False
+        self.nulls = nulls
 
     def add_low(self, value: Value) -> None:
         self.has_low = self.has_low and value is not None
@@ -65,12 +92,13 @@ def _column_statistics(files: Sequence[ParquetFile], column: int, rows: int) -> 
 
 
 def _add_file(gathered: _Gathered, file: ParquetFile, column: int) -> None:
+    if len(file.leaves[column]) != 1:
+        gathered.add_unknown()
+        return
     raws: list[RawBounds] = []
-    for group in range(file.metadata.num_row_groups):
-        rows = file.row_group_rows(group)
+    for rows, raw in zip(file.row_group_rows, raw_bounds(file, column), strict=True):
         if rows == 0:
             continue
-        raw = raw_bounds(file, group, column)
         gathered.nulls = None if gathered.nulls is None or raw.nulls is None else gathered.nulls + raw.nulls
         if raw.nulls != rows:  # a row group of NULLs alone has no bounds and needs none
             raws.append(raw)
@@ -81,7 +109,7 @@ def _add_file(gathered: _Gathered, file: ParquetFile, column: int) -> None:
 def _add_bounds(gathered: _Gathered, file: ParquetFile, column: int, raws: list[RawBounds]) -> None:
     order = order_key(file, column)
     if order is None or any(raw.low is None or raw.high is None for raw in raws):
-        gathered.has_low = gathered.has_high = gathered.has_ranges = False
+        gathered.add_unknown(nulls=gathered.nulls)
         return
     name, key = order
     low = min((raw.low for raw in raws), key=key)
