@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include <exception>
+#include <new>
 
 #include "arrow/errors.hpp"
 #include "capsule.hpp"
@@ -10,7 +11,12 @@ namespace nb = nanobind;
 
 namespace bireme {
 
+void bind_group(nb::module_& module);
 void bind_hash(nb::module_& module);
+void bind_join(nb::module_& module);
+void bind_program(nb::module_& module);
+void bind_sort(nb::module_& module);
+void bind_take(nb::module_& module);
 
 namespace {
 
@@ -26,10 +32,14 @@ void translate(const std::exception_ptr& thrown, void*) {
     raise_as("Overflow", error.what());
   } catch (const ConversionFault& error) {
     raise_as("ConversionFault", error.what());
+  } catch (const DomainFault& error) {
+    raise_as("DomainFault", error.what());
   } catch (const Unsupported& error) {
     raise_as("Unsupported", error.what());
   } catch (const EngineBug& error) {
     raise_as("EngineBug", error.what());
+  } catch (const std::bad_alloc&) {
+    raise_as("OutOfRoom", "the operating system has no more memory for a kernel; lower memory_limit or free memory");
   }
 }
 
@@ -42,5 +52,10 @@ NB_MODULE(_kernels, module) {
   nb::register_exception_translator(bireme::translate);
   nb::set_leak_warnings(false);
   bireme::bind_capsule(module);
+  bireme::bind_group(module);
   bireme::bind_hash(module);
+  bireme::bind_join(module);
+  bireme::bind_program(module);
+  bireme::bind_sort(module);
+  bireme::bind_take(module);
 }

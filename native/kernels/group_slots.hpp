@@ -18,6 +18,9 @@ inline constexpr uint32_t kNoEntry = 0xFFFFFFFFu;
 // Rows that tables handle at a time: what is known of them stays in the first-level cache.
 inline constexpr int64_t kVectorRows = 1024;
 
+// Tables with more entries do not stay in the second-level cache, and looking ahead pays.
+inline constexpr uint32_t kPrefetchEntries = 16 * 1024;
+
 // Multiplies into 128 bits and folds: one instruction that mixes well where one factor is odd and random.
 inline uint64_t fold_multiply(uint64_t left, uint64_t right) {
   const auto product = static_cast<unsigned __int128>(left) * right;

@@ -126,9 +126,6 @@ class TextIndex {
   uint32_t size() const { return static_cast<uint32_t>(texts_.size()); }
   int64_t nbytes() const { return slots_.nbytes() + texts_.nbytes() + arena_.nbytes(); }
   const Text& operator[](uint32_t entry) const { return texts_[entry]; }
-  void prefetch(uint32_t hash) const {
-    if (size() > 0) slots_.prefetch(hash);
-  }
 
   // Makes room for `count` new entries. What `find_or_add` needs.
   void reserve_more(int64_t count) {
@@ -149,11 +146,24 @@ class TextIndex {
         });
   }
 
-  // Where a search would look first, to be prefetched.
-  void prefetch_entry(uint32_t hash) const {
-    if (size() == 0) return;
-    const uint32_t entry = slots_.peek(hash);
-    if (entry != kNoEntry) __builtin_prefetch(&texts_[entry]);
+  // Brings what searches will look at first into the cache, if it is not likely to be there.
+  void prefetch_all(const uint32_t* hashes, int64_t rows) const {
+    if (size() < kPrefetchEntries) return;
+    for (int64_t row = 0; row < rows; ++row) slots_.prefetch(hashes[row]);
+    for (int64_t row = 0; row < rows; ++row) {
+      const uint32_t entry = slots_.peek(hashes[row]);
+      if (entry != kNoEntry) __builtin_prefetch(&texts_[entry]);
+    }
+    for (int64_t row = 0; row < rows; ++row) {
+      const uint32_t entry = slots_.peek(hashes[row]);
+      if (entry != kNoEntry && texts_[entry].length > Text::kInlineMax) __builtin_prefetch(texts_[entry].data());
+    }
+  }
+
+  // A number of its own for the one key that is never looked up.
+  uint32_t add_unlisted() {
+    texts_.push_back(Text{});
+    return size() - 1;
   }
 
  private:

@@ -1,0 +1,92 @@
+// GroupTable: see kernels/group_table.hpp. Calls release the GIL while they compute.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <tuple>
+
+#include "arrow/errors.hpp"
+#include "capsule.hpp"
+#include "kernels/group_table.hpp"
+
+namespace nb = nanobind;
+
+namespace bireme {
+
+namespace {
+
+// The types of the fields of a pyarrow schema.
+std::vector<Type> types_of(nb::handle schema) {
+  nb::object capsule = schema.attr("__arrow_c_schema__")();
+  const auto* top = static_cast<const ArrowSchema*>(PyCapsule_GetPointer(capsule.ptr(), "arrow_schema"));
+  if (top == nullptr) throw nb::python_error();
+  std::vector<Type> types;
+  for (int64_t index = 0; index < top->n_children; ++index) types.push_back(parse_type(top->children[index]->format));
+  return types;
+}
+
+// (function, position of the argument or -1)
+using AggregateCall = std::tuple<std::string, int>;
+
+GroupTable make_table(nb::handle keys, const std::vector<AggregateCall>& calls, nb::handle arguments, nb::handle results) {
+  const std::vector<Type> argument_types = types_of(arguments);
+  const std::vector<Type> result_types = types_of(results);
+  if (argument_types.size() != calls.size() || result_types.size() != calls.size()) {
+    throw EngineBug("a group table got another number of types than of aggregates");
+  }
+  std::vector<Aggregate> aggregates;
+  for (size_t index = 0; index < calls.size(); ++index) {
+    const auto& [name, position] = calls[index];
+    aggregates.push_back({aggregate_function(name), position, argument_types[index], result_types[index]});
+  }
+  return GroupTable(types_of(keys), std::move(aggregates));
+}
+
+Exported exported(GroupTable::Rows rows) { return Exported(std::move(rows.columns), rows.rows); }
+
+}  // namespace
+
+void bind_group(nb::module_& module) {
+  nb::class_<GroupTable>(module, "GroupTable", "Groups and their aggregates; after an error it must not be used.")
+      .def_prop_ro("groups", &GroupTable::groups)
+      .def_prop_ro("nbytes", &GroupTable::nbytes)
+      .def(
+          "update",
+          [](GroupTable& table, nb::handle source, int64_t position) {
+            const Batch batch = import_arrow(source);
+            nb::gil_scoped_release unlocked;
+            table.update(batch, position);
+          },
+          nb::arg("batch"), nb::arg("position"))
+      .def(
+          "merge",
+          [](GroupTable& table, nb::handle source) {
+            const Batch batch = import_arrow(source);
+            nb::gil_scoped_release unlocked;
+            table.merge(batch);
+          },
+          nb::arg("states"))
+      .def(
+          "states",
+          [](GroupTable& table, uint32_t partitions) {
+            std::vector<Exported> out;
+            {
+              nb::gil_scoped_release unlocked;
+              for (GroupTable::Rows& rows : table.states(partitions)) out.push_back(exported(std::move(rows)));
+            }
+            nb::list list;
+            for (Exported& batch : out) list.append(nb::cast(std::move(batch)));
+            return list;
+          },
+          nb::arg("partitions"))
+      .def("finish", [](GroupTable& table) {
+        nb::gil_scoped_release unlocked;
+        return exported(table.finish());
+      });
+  module.def("group_table", &make_table, nb::arg("keys"), nb::arg("calls"), nb::arg("arguments"), nb::arg("results"),
+             "An empty table. `keys`, `arguments` and `results` are schemas that give the types of the keys, and of each "
+             "call's argument and result; a call is its canonical name and the position of its argument.");
+}
+
+}  // namespace bireme

@@ -1,0 +1,91 @@
+// Keys of groups and joins of any types: from rows of key columns to the numbers of distinct keys, and back to columns.
+//
+// Rule: keys are numbered 0, 1, 2 … in the order in which they first come. NULL equals NULL where the column is nullable; a row with NULL
+// elsewhere has no number (kNoEntry). Three forms, chosen by the types alone:
+//   packed  fixed-width columns, and beside them strings as numbers of their own, in at most 32 bytes (`group_packed`)
+//   text    one string column
+//   serial  everything else: the columns of a row written behind each other into one byte string
+// Dictionary-encoded strings are looked up once per entry that occurs, not once per row.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "arrow/column.hpp"
+#include "arrow/output.hpp"
+#include "kernels/group_packed.hpp"
+#include "kernels/group_text.hpp"
+
+namespace bireme {
+
+// Whether keys of this type can be indexed here.
+constexpr bool can_be_key(Kind kind) { return kind != Kind::Other; }
+
+class KeyIndex {
+ public:
+  enum class Form { Empty, Packed, Text, Serial };
+
+  KeyIndex(const std::vector<Type>& types, const std::vector<bool>& nullable);
+
+  // Distinct keys; without key columns there is always one.
+  uint32_t size() const;
+  int64_t nbytes() const;
+  Form form() const { return form_; }
+  bool dense() const { return packed_ != nullptr && packed_->dense(); }
+  const KeyLayout& layout() const { return layout_; }
+
+  // The key columns of the given entries.
+  std::vector<OutputColumn> columns(const uint32_t* entries, int64_t rows) const;
+
+ private:
+  friend class KeyRows;
+
+  std::vector<OutputColumn> packed_columns(const uint32_t* entries, int64_t rows) const;
+  std::vector<OutputColumn> serial_columns(const uint32_t* entries, int64_t rows) const;
+
+  KeyLayout layout_;
+  Form form_;
+  std::unique_ptr<PackedIndex> packed_;
+  std::vector<TextIndex> texts_;  // packed: one per column (empty for others); text, serial: the one
+  uint32_t null_entry_ = kNoEntry;  // of NULL in the only column
+};
+
+// The rows of one batch, to be looked up vector by vector. Any number may read one index at once.
+class KeyRows {
+ public:
+  // The columns must outlive it. Throws EngineBug for columns of other types than the index has.
+  KeyRows(const KeyIndex& index, std::vector<const Column*> columns);
+
+  // Writes the numbers of rows [begin, begin + rows), at most kVectorRows.
+  void find(const KeyIndex& index, int64_t begin, int64_t rows, uint32_t* entries);
+  void find_or_add(KeyIndex& index, int64_t begin, int64_t rows, uint32_t* entries);
+  // Says how many rows `find_or_add` will be called for.
+  static void expect(KeyIndex& index, int64_t rows);
+
+ private:
+  struct State {
+    const Column* column = nullptr;
+    std::vector<uint32_t> memo;  // per dictionary entry: its number, or one of the marks in the source
+    std::vector<uint8_t> valid;  // of the vector at hand
+    bool has_nulls = false;
+    std::vector<uint64_t> words[2];
+    std::vector<uint32_t> numbers;
+  };
+
+  void look_up(const KeyIndex& index, KeyIndex* add, int64_t begin, int64_t rows, uint32_t* entries);
+  void number_texts(State& state, const TextIndex& index, TextIndex* add, int64_t begin, int64_t rows, uint32_t* numbers);
+  void number_codes(State& state, const TextIndex& index, TextIndex* add, int64_t begin, int64_t rows, uint32_t* numbers);
+  void load_packed(const KeyIndex& index, KeyIndex* add, int64_t begin, int64_t rows);
+  void find_packed(const KeyIndex& index, KeyIndex* add, int64_t rows, uint32_t* entries);
+  void find_serial(const KeyIndex& index, KeyIndex* add, int64_t begin, int64_t rows, uint32_t* entries);
+  void serialize(const KeyIndex& index, int64_t begin, int64_t rows, std::vector<Text>& keys);
+  void append_value(const KeyColumn& key, State& state, int64_t begin, int64_t row);
+
+  std::vector<State> states_;
+  std::vector<uint8_t> absent_;  // rows of the vector that have no number
+  bool any_absent_ = false;
+  Cells<char> bytes_;  // serialized keys of the vector
+};
+
+}  // namespace bireme

@@ -1,0 +1,192 @@
+// What a group table gives: states, split by the engine's hash of the keys, and results.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "arrow/errors.hpp"
+#include "kernels/group_read.hpp"
+#include "kernels/group_table.hpp"
+#include "kernels/hash.hpp"
+
+namespace bireme {
+
+namespace {
+
+Column view_of(const OutputColumn& output) {
+  Column column;
+  column.type = output.type;
+  column.rows = output.rows;
+  column.null_count = output.null_count;
+  column.validity = output.validity.as<uint8_t>();
+  column.values = output.values.data();
+  column.offsets = output.offsets.as<int32_t>();
+  return column;
+}
+
+int128 limit_of(const Type& type) { return power_of_ten(type.precision); }
+
+}  // namespace
+
+// The groups of each partition, in their order.
+std::vector<std::vector<uint32_t>> GroupTable::partition(uint32_t partitions) const {
+  std::vector<std::vector<uint32_t>> parts(std::max(partitions, 1u));
+  const auto total = static_cast<uint32_t>(groups());
+  std::vector<uint32_t> some;
+  std::vector<uint64_t> hashes;
+  constexpr uint32_t kStep = 64 * kVectorRows;
+  for (uint32_t begin = 0; begin < total; begin += kStep) {
+    const uint32_t end = std::min(total, begin + kStep);
+    some.resize(end - begin);
+    for (uint32_t group = begin; group < end; ++group) some[group - begin] = group;
+    if (parts.size() == 1) {
+      parts[0].insert(parts[0].end(), some.begin(), some.end());
+      continue;
+    }
+    const std::vector<OutputColumn> outputs = keys_->columns(some.data(), end - begin);
+    std::vector<Column> views;
+    for (const OutputColumn& output : outputs) views.push_back(view_of(output));
+    std::vector<const Column*> columns;
+    for (const Column& view : views) columns.push_back(&view);
+    hashes.resize(some.size());
+    hash_rows(columns, end - begin, hashes.data());
+    for (size_t index = 0; index < some.size(); ++index) {
+      parts[partition_of(hashes[index], partitions)].push_back(some[index]);
+    }
+  }
+  return parts;
+}
+
+void GroupTable::append_states(const Step& step, const uint32_t* groups, int64_t rows,
+                               std::vector<OutputColumn>& out) const {
+  using enum AggregateFunction;
+  switch (step.aggregate.function) {
+    case Avg: {
+      const Type& type = step.aggregate.argument_type;
+      const bool floats = is_float(type.kind);
+      out.push_back(sum_column(step, floats ? simple_type(Kind::Float64) : decimal128_type(38, type.scale), groups, rows));
+      out.push_back(count_column(step, groups, rows));
+      return;
+    }
+    case First:
+    case Last:
+      out.push_back(step.picks->column(groups, rows));
+      out.push_back(step.picks->positions(groups, rows));
+      return;
+    case VarSamp:
+    case VarPop:
+    case StddevSamp:
+    case StddevPop: {
+      const auto count = static_cast<size_t>(rows);
+      std::vector<uint64_t> counts(count), means(count), squares(count);
+      for (size_t row = 0; row < count; ++row) {
+        const Moments& moments = arguments_[static_cast<size_t>(step.argument)].moments(groups[row]);
+        counts[row] = static_cast<uint64_t>(moments.count);
+        means[row] = std::bit_cast<uint64_t>(moments.mean);
+        squares[row] = std::bit_cast<uint64_t>(moments.squares);
+      }
+      out.push_back(column_of_words(simple_type(Kind::Int64), counts.data(), nullptr, rows));
+      out.push_back(column_of_words(simple_type(Kind::Float64), means.data(), nullptr, rows));
+      out.push_back(column_of_words(simple_type(Kind::Float64), squares.data(), nullptr, rows));
+      return;
+    }
+    default:
+      out.push_back(result(step, groups, rows));
+  }
+}
+
+OutputColumn GroupTable::result(const Step& step, const uint32_t* groups, int64_t rows) const {
+  using enum AggregateFunction;
+  switch (step.aggregate.function) {
+    case CountStar:
+    case Count:
+      return count_column(step, groups, rows);
+    case Sum:
+      return sum_column(step, step.aggregate.type, groups, rows);
+    case Avg:
+      return average_column(step, groups, rows);
+    case Min:
+    case Max:
+      return step.extremes->column(groups, rows);
+    case Any:
+    case First:
+    case Last:
+      return step.picks->column(groups, rows);
+    default:
+      return deviation_column(step, groups, rows);
+  }
+}
+
+OutputColumn GroupTable::count_column(const Step& step, const uint32_t* groups, int64_t rows) const {
+  std::vector<uint64_t> counts(static_cast<size_t>(rows));
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t count = rows_[groups[row]];
+    if (step.argument >= 0) count = arguments_[static_cast<size_t>(step.argument)].count(groups[row], count);
+    counts[static_cast<size_t>(row)] = static_cast<uint64_t>(count);
+  }
+  return column_of_words(simple_type(Kind::Int64), counts.data(), nullptr, rows);
+}
+
+OutputColumn GroupTable::sum_column(const Step& step, const Type& type, const uint32_t* groups, int64_t rows) const {
+  const Argument& argument = arguments_[static_cast<size_t>(step.argument)];
+  const auto count = static_cast<size_t>(rows);
+  std::vector<uint8_t> valid(count);
+  const bool wide = type.kind == Kind::Decimal128;
+  std::vector<uint64_t> words(wide ? 2 * count : count);
+  const int128 limit = argument.sums_floats() ? 0 : limit_of(type);
+  for (size_t row = 0; row < count; ++row) {
+    valid[row] = argument.count(groups[row], rows_[groups[row]]) > 0 ? 1 : 0;
+    if (argument.sums_floats()) {
+      words[row] = std::bit_cast<uint64_t>(argument.float_sum(groups[row]));
+      continue;
+    }
+    const int128 sum = argument.exact_sum(groups[row]);
+    if (sum >= limit || sum <= -limit) {
+      throw Overflow("a sum left the range of decimal(" + std::to_string(type.precision) + "," +
+                     std::to_string(type.scale) + "); cast its argument to double");
+    }
+    words[wide ? 2 * row : row] = static_cast<uint64_t>(sum);
+    if (wide) words[2 * row + 1] = static_cast<uint64_t>(sum >> 64);
+  }
+  return column_of_words(type, words.data(), valid.data(), rows);
+}
+
+OutputColumn GroupTable::average_column(const Step& step, const uint32_t* groups, int64_t rows) const {
+  const Argument& argument = arguments_[static_cast<size_t>(step.argument)];
+  const auto count = static_cast<size_t>(rows);
+  std::vector<uint8_t> valid(count);
+  std::vector<uint64_t> words(count);
+  const auto unit = static_cast<long double>(power_of_ten(argument.type().scale));
+  for (size_t row = 0; row < count; ++row) {
+    const int64_t values = argument.count(groups[row], rows_[groups[row]]);
+    valid[row] = values > 0 ? 1 : 0;
+    double average = 0;
+    if (argument.sums_floats()) {
+      average = argument.float_sum(groups[row]) / static_cast<double>(values);
+    } else {
+      const auto sum = static_cast<long double>(argument.exact_sum(groups[row]));
+      average = static_cast<double>(sum / (static_cast<long double>(values) * unit));
+    }
+    words[row] = std::bit_cast<uint64_t>(average);
+  }
+  return column_of_words(simple_type(Kind::Float64), words.data(), valid.data(), rows);
+}
+
+OutputColumn GroupTable::deviation_column(const Step& step, const uint32_t* groups, int64_t rows) const {
+  using enum AggregateFunction;
+  const AggregateFunction function = step.aggregate.function;
+  const bool sample = function == VarSamp || function == StddevSamp;
+  const bool root = function == StddevSamp || function == StddevPop;
+  const auto count = static_cast<size_t>(rows);
+  std::vector<uint8_t> valid(count);
+  std::vector<uint64_t> words(count);
+  for (size_t row = 0; row < count; ++row) {
+    const Moments& moments = arguments_[static_cast<size_t>(step.argument)].moments(groups[row]);
+    const int64_t divisor = moments.count - (sample ? 1 : 0);
+    valid[row] = divisor > 0 ? 1 : 0;
+    const double variance = divisor > 0 ? moments.squares / static_cast<double>(divisor) : 0;
+    words[row] = std::bit_cast<uint64_t>(root ? std::sqrt(variance) : variance);
+  }
+  return column_of_words(simple_type(Kind::Float64), words.data(), valid.data(), rows);
+}
+
+}  // namespace bireme

@@ -1,0 +1,308 @@
+#include "kernels/group_table.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "arrow/errors.hpp"
+#include "kernels/group_read.hpp"
+
+namespace bireme {
+
+namespace {
+
+bool is_summed(AggregateFunction function) {
+  return function == AggregateFunction::Sum || function == AggregateFunction::Avg;
+}
+
+bool has_moments(AggregateFunction function) { return function >= AggregateFunction::VarSamp; }
+
+bool is_picked(AggregateFunction function) {
+  return function >= AggregateFunction::Any && function <= AggregateFunction::Last;
+}
+
+int state_count(AggregateFunction function) {
+  switch (function) {
+    case AggregateFunction::Avg:
+    case AggregateFunction::First:
+    case AggregateFunction::Last:
+      return 2;
+    case AggregateFunction::VarSamp:
+    case AggregateFunction::VarPop:
+    case AggregateFunction::StddevSamp:
+    case AggregateFunction::StddevPop:
+      return 3;
+    default:
+      return 1;
+  }
+}
+
+void check_supported(const Aggregate& aggregate) {
+  const AggregateFunction function = aggregate.function;
+  const Kind kind = aggregate.argument_type.kind;
+  const bool number = is_word(kind) || kind == Kind::Decimal128;
+  bool ok = true;
+  if (is_summed(function) || has_moments(function)) ok = number;
+  if (function == AggregateFunction::Sum) {
+    const Kind result = aggregate.type.kind;
+    ok = ok && (is_float(kind) ? result == Kind::Float64 : result == Kind::Decimal64 || result == Kind::Decimal128);
+  }
+  if (function == AggregateFunction::Avg || has_moments(function)) ok = ok && aggregate.type.kind == Kind::Float64;
+  if (function == AggregateFunction::Min || function == AggregateFunction::Max || is_picked(function)) {
+    ok = kind != Kind::Other && aggregate.type.kind == kind;
+  }
+  if (!ok) {
+    throw Unsupported("no native aggregate from Arrow format '" + aggregate.argument_type.format + "' to '" +
+                      aggregate.type.format + "'");
+  }
+}
+
+void check_column(const Column& column, const Type& expected, const char* what) {
+  if (column.type.kind == expected.kind && column.type.scale == expected.scale) return;
+  throw EngineBug(std::string(what) + " has Arrow format '" + column.type.format + "', its plan says '" + expected.format + "'");
+}
+
+}  // namespace
+
+AggregateFunction aggregate_function(const std::string& name) {
+  constexpr std::pair<const char*, AggregateFunction> names[] = {
+      {"count_star", AggregateFunction::CountStar}, {"count", AggregateFunction::Count},
+      {"sum", AggregateFunction::Sum},              {"avg", AggregateFunction::Avg},
+      {"min", AggregateFunction::Min},              {"max", AggregateFunction::Max},
+      {"bool_and", AggregateFunction::Min},         {"bool_or", AggregateFunction::Max},
+      {"any_value", AggregateFunction::Any},        {"first", AggregateFunction::First},
+      {"last", AggregateFunction::Last},            {"var_samp", AggregateFunction::VarSamp},
+      {"var_pop", AggregateFunction::VarPop},       {"stddev_samp", AggregateFunction::StddevSamp},
+      {"stddev_pop", AggregateFunction::StddevPop},
+  };
+  for (const auto& [known, function] : names) {
+    if (name == known) return function;
+  }
+  throw Unsupported("no native aggregate '" + name + "'");
+}
+
+GroupTable::GroupTable(std::vector<Type> key_types, std::vector<Aggregate> aggregates)
+    : key_types_(std::move(key_types)), aggregates_(std::move(aggregates)) {
+  for (const Aggregate& aggregate : aggregates_) check_supported(aggregate);
+  clear();
+}
+
+void GroupTable::clear() {
+  keys_ = std::make_unique<KeyIndex>(key_types_, std::vector<bool>(key_types_.size(), true));
+  rows_ = Counts();
+  arguments_.clear();
+  steps_.clear();
+  states_ = 0;
+  for (const Aggregate& aggregate : aggregates_) make_step(aggregate);
+  choose_merged_states();
+  grow(groups());
+}
+
+int GroupTable::argument_of(const Aggregate& aggregate) {
+  for (size_t index = 0; index < arguments_.size(); ++index) {
+    if (arguments_[index].position() == aggregate.argument) return static_cast<int>(index);
+  }
+  arguments_.emplace_back(aggregate.argument, aggregate.argument_type);
+  return static_cast<int>(arguments_.size()) - 1;
+}
+
+void GroupTable::make_step(const Aggregate& aggregate) {
+  Step step;
+  step.aggregate = aggregate;
+  step.state = states_;
+  states_ += state_count(aggregate.function);
+  const AggregateFunction function = aggregate.function;
+  if (function != AggregateFunction::CountStar) step.argument = argument_of(aggregate);
+  if (is_summed(function)) arguments_[static_cast<size_t>(step.argument)].keep_sum();
+  if (has_moments(function)) arguments_[static_cast<size_t>(step.argument)].keep_moments();
+  if (function == AggregateFunction::Min || function == AggregateFunction::Max) {
+    const auto side = function == AggregateFunction::Min ? Extremes::Side::Smallest : Extremes::Side::Largest;
+    step.extremes = std::make_unique<Extremes>(aggregate.type, side);
+  }
+  if (is_picked(function)) {
+    const auto which = function == AggregateFunction::First  ? Picks::Which::First
+                       : function == AggregateFunction::Last ? Picks::Which::Last
+                                                             : Picks::Which::Any;
+    step.picks = std::make_unique<Picks>(aggregate.type, which);
+  }
+  steps_.push_back(std::move(step));
+}
+
+// Several steps may hold the same count or sum of an argument in their states; it is merged from one of them.
+void GroupTable::choose_merged_states() {
+  using enum AggregateFunction;
+  for (size_t argument = 0; argument < arguments_.size(); ++argument) {
+    Step* count = nullptr;
+    Step* sum = nullptr;
+    Step* moments = nullptr;
+    for (Step& step : steps_) {
+      if (step.argument != static_cast<int>(argument)) continue;
+      const AggregateFunction function = step.aggregate.function;
+      if (function == Count || function == Avg) count = &step;
+      if (is_summed(function) && (sum == nullptr || function == Avg)) sum = &step;
+      if (has_moments(function) && moments == nullptr) moments = &step;
+    }
+    if (count == nullptr) count = sum;  // then only whether there was a value at all is known, and needed
+    if (count != nullptr) count->merges_count = true;
+    if (sum != nullptr) sum->merges_sum = true;
+    if (moments != nullptr) moments->merges_moments = true;
+  }
+}
+
+void GroupTable::grow(int64_t groups) {
+  rows_.grow(groups);
+  for (Argument& argument : arguments_) argument.grow(groups);
+  for (Step& step : steps_) {
+    if (step.extremes) step.extremes->grow(groups);
+    if (step.picks) step.picks->grow(groups);
+  }
+}
+
+int64_t GroupTable::nbytes() const {
+  int64_t total = keys_->nbytes() + rows_.nbytes();
+  for (const Argument& argument : arguments_) total += argument.nbytes();
+  for (const Step& step : steps_) {
+    if (step.extremes) total += step.extremes->nbytes();
+    if (step.picks) total += step.picks->nbytes();
+  }
+  return total;
+}
+
+std::vector<const Column*> GroupTable::key_columns(const Batch& batch) const {
+  if (batch.count() < static_cast<int>(key_types_.size())) throw EngineBug("a batch to be grouped lacks key columns");
+  std::vector<const Column*> columns;
+  for (size_t index = 0; index < key_types_.size(); ++index) columns.push_back(&batch[static_cast<int>(index)]);
+  return columns;
+}
+
+// ------------------------------------------------------------------------------------------------------- update
+
+void GroupTable::update(const Batch& batch, int64_t position) {
+  for (const Argument& argument : arguments_) {
+    if (argument.position() >= batch.count()) throw EngineBug("a batch to be grouped lacks an argument");
+    check_column(batch[argument.position()], argument.type(), "the argument of an aggregate");
+  }
+  KeyRows keys(*keys_, key_columns(batch));
+  KeyRows::expect(*keys_, batch.rows());
+  uint32_t groups[kVectorRows];
+  for (int64_t begin = 0; begin < batch.rows(); begin += kVectorRows) {
+    const int64_t rows = std::min(kVectorRows, batch.rows() - begin);
+    keys.find_or_add(*keys_, begin, rows, groups);
+    grow(keys_->size());
+    update_vector(batch, position, begin, rows, groups);
+  }
+}
+
+void GroupTable::update_vector(const Batch& batch, int64_t position, int64_t begin, int64_t rows, const uint32_t* groups) {
+  rows_.add(groups, rows);
+  ArgumentRows valid;
+  for (size_t index = 0; index < arguments_.size(); ++index) {
+    Argument& argument = arguments_[index];
+    valid.read(batch[argument.position()], begin, rows, groups);
+    argument.add(valid);
+    for (Step& step : steps_) {
+      if (step.argument != static_cast<int>(index) || !step.extremes) continue;
+      step.extremes->add(*valid.column, valid.positions, valid.groups, valid.count);
+    }
+  }
+  int64_t positions[kVectorRows];
+  for (Step& step : steps_) {
+    if (!step.picks) continue;
+    for (int64_t row = 0; row < rows; ++row) positions[row] = position + begin + row;
+    step.picks->add(batch[step.aggregate.argument], positions, begin, rows, groups);
+  }
+}
+
+// -------------------------------------------------------------------------------------------------------- merge
+
+void GroupTable::merge(const Batch& states) {
+  if (states.count() != static_cast<int>(key_types_.size()) + states_) {
+    throw EngineBug("a batch of group states has " + std::to_string(states.count()) + " columns, not " +
+                    std::to_string(key_types_.size() + static_cast<size_t>(states_)));
+  }
+  KeyRows keys(*keys_, key_columns(states));
+  KeyRows::expect(*keys_, states.rows());
+  uint32_t groups[kVectorRows];
+  for (int64_t begin = 0; begin < states.rows(); begin += kVectorRows) {
+    const int64_t rows = std::min(kVectorRows, states.rows() - begin);
+    keys.find_or_add(*keys_, begin, rows, groups);
+    grow(keys_->size());
+    merge_vector(states, begin, rows, groups);
+  }
+}
+
+void GroupTable::merge_vector(const Batch& states, int64_t begin, int64_t rows, const uint32_t* groups) {
+  const int64_t* rows_added = nullptr;
+  const Column* columns = states.columns().data() + key_types_.size();
+  for (const Step& step : steps_) {
+    if (step.aggregate.function != AggregateFunction::CountStar) continue;
+    check_column(columns[step.state], simple_type(Kind::Int64), "the state of a count");
+    rows_added = columns[step.state].as<int64_t>() + begin;
+    rows_.add(rows_added, groups, rows);
+    break;
+  }
+  for (Step& step : steps_) merge_step(step, columns + step.state, begin, rows, groups, rows_added);
+}
+
+void GroupTable::merge_step(Step& step, const Column* state, int64_t begin, int64_t rows, const uint32_t* groups,
+                            const int64_t* rows_added) {
+  using enum AggregateFunction;
+  const AggregateFunction function = step.aggregate.function;
+  if (step.merges_moments) {
+    for (int part = 0; part < 3; ++part) {
+      check_column(state[part], simple_type(part == 0 ? Kind::Int64 : Kind::Float64), "the state of a deviation");
+    }
+    arguments_[static_cast<size_t>(step.argument)].merge_moments(state, begin, rows, groups);
+  }
+  ArgumentRows valid;
+  if (step.merges_sum || step.extremes) valid.read(state[0], begin, rows, groups);
+  if (step.extremes) {
+    check_column(state[0], step.aggregate.type, "the state of an aggregate");
+    step.extremes->add(state[0], valid.positions, valid.groups, valid.count);
+  }
+  if (step.merges_sum) arguments_[static_cast<size_t>(step.argument)].merge_sums(valid);
+  if (step.merges_count) {
+    int64_t counts[kVectorRows];
+    const Column* given = function == Count ? &state[0] : function == Avg ? &state[1] : nullptr;
+    if (given != nullptr) check_column(*given, simple_type(Kind::Int64), "the state of a count");
+    for (int64_t row = 0; row < rows; ++row) {
+      counts[row] = given != nullptr ? given->as<int64_t>()[begin + row] : int64_t{state[0].is_valid(begin + row)};
+    }
+    arguments_[static_cast<size_t>(step.argument)].merge_counts(counts, rows_added, groups, rows);
+  }
+  if (!step.picks) return;
+  check_column(state[0], step.aggregate.type, "the state of an aggregate");
+  if (function == Any) {
+    step.picks->add(state[0], nullptr, begin, rows, groups);
+  } else {
+    check_column(state[1], simple_type(Kind::Int64), "the position in a state");
+    step.picks->merge(state[0], state[1], begin, rows, groups);
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------- results
+
+GroupTable::Rows GroupTable::finish() {
+  std::vector<uint32_t> all(static_cast<size_t>(groups()));
+  std::iota(all.begin(), all.end(), 0u);
+  Rows out;
+  out.rows = groups();
+  out.columns = keys_->columns(all.data(), out.rows);
+  for (const Step& step : steps_) out.columns.push_back(result(step, all.data(), out.rows));
+  clear();
+  return out;
+}
+
+std::vector<GroupTable::Rows> GroupTable::states(uint32_t partitions) {
+  std::vector<Rows> all;
+  for (const auto& groups : partition(partitions)) {
+    Rows out;
+    out.rows = static_cast<int64_t>(groups.size());
+    out.columns = keys_->columns(groups.data(), out.rows);
+    for (const Step& step : steps_) append_states(step, groups.data(), out.rows, out.columns);
+    all.push_back(std::move(out));
+  }
+  clear();
+  return all;
+}
+
+}  // namespace bireme

@@ -1,0 +1,94 @@
+// Groups and their aggregates, incremental: what backends/base.py calls a GroupTable.
+//
+// Rule: rows come in vectors; each row's group is found first (`group_keys`), then every aggregate takes the whole vector in a loop of its
+// own. States are as `state_types` in backends/base.py lays them out. After an exception the table must not be used.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "arrow/batch.hpp"
+#include "arrow/output.hpp"
+#include "kernels/group_arguments.hpp"
+#include "kernels/group_keys.hpp"
+#include "kernels/group_values.hpp"
+
+namespace bireme {
+
+enum class AggregateFunction : uint8_t {
+  CountStar, Count, Sum, Avg, Min, Max, Any, First, Last, VarSamp, VarPop, StddevSamp, StddevPop,
+};
+
+// The function of a canonical name (bool_and is min, bool_or is max). Throws Unsupported for others.
+AggregateFunction aggregate_function(const std::string& name);
+
+struct Aggregate {
+  AggregateFunction function = AggregateFunction::CountStar;
+  int argument = -1;  // its position in the input
+  Type argument_type;
+  Type type;  // of the result
+};
+
+class GroupTable {
+ public:
+  // Throws Unsupported for types that have no native group table.
+  GroupTable(std::vector<Type> key_types, std::vector<Aggregate> aggregates);
+
+  int64_t groups() const { return keys_->size(); }
+  int64_t nbytes() const;
+  // Keys, then arguments; row r is at `position + r` among all rows.
+  void update(const Batch& batch, int64_t position);
+  void merge(const Batch& states);
+
+  struct Rows {
+    std::vector<OutputColumn> columns;
+    int64_t rows = 0;
+  };
+  // One per partition. Leaves the table empty, as does `finish`.
+  std::vector<Rows> states(uint32_t partitions);
+  Rows finish();
+
+ private:
+  // One aggregate and where its cells are: in an argument shared with others, or its own.
+  struct Step {
+    Aggregate aggregate;
+    int argument = -1;  // in `arguments_`
+    int state = 0;  // the position of its first state, after the keys
+    std::unique_ptr<Extremes> extremes;
+    std::unique_ptr<Picks> picks;
+    // Whether this step's state is the one from which the argument's shared cells are merged.
+    bool merges_count = false;
+    bool merges_sum = false;
+    bool merges_moments = false;
+  };
+
+  void clear();
+  void make_step(const Aggregate& aggregate);
+  int argument_of(const Aggregate& aggregate);
+  void choose_merged_states();
+  void grow(int64_t groups);
+  std::vector<const Column*> key_columns(const Batch& batch) const;
+  void update_vector(const Batch& batch, int64_t position, int64_t begin, int64_t rows, const uint32_t* groups);
+  void merge_vector(const Batch& states, int64_t begin, int64_t rows, const uint32_t* groups);
+  void merge_step(Step& step, const Column* state, int64_t begin, int64_t rows, const uint32_t* groups,
+                  const int64_t* rows_added);
+  std::vector<std::vector<uint32_t>> partition(uint32_t partitions) const;
+  void append_states(const Step& step, const uint32_t* groups, int64_t rows, std::vector<OutputColumn>& out) const;
+  OutputColumn result(const Step& step, const uint32_t* groups, int64_t rows) const;
+  OutputColumn sum_column(const Step& step, const Type& type, const uint32_t* groups, int64_t rows) const;
+  OutputColumn count_column(const Step& step, const uint32_t* groups, int64_t rows) const;
+  OutputColumn average_column(const Step& step, const uint32_t* groups, int64_t rows) const;
+  OutputColumn deviation_column(const Step& step, const uint32_t* groups, int64_t rows) const;
+
+  std::vector<Type> key_types_;
+  std::vector<Aggregate> aggregates_;
+  int states_ = 0;  // state columns
+  std::unique_ptr<KeyIndex> keys_;
+  Counts rows_;
+  std::vector<Argument> arguments_;
+  std::vector<Step> steps_;
+};
+
+}  // namespace bireme
