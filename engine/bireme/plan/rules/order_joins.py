@@ -8,14 +8,19 @@ that are read in several places and so run once, stay what they are, and are lea
 
 from __future__ import annotations
 
+from typing import Final
+
 from bireme.plan import tree
 from bireme.plan.context import PlanContext
 from bireme.plan.relation import Rel
 from bireme.plan.rules.order_joins_build import apply_local, build
 from bireme.plan.rules.order_joins_graph import extract, is_region
-from bireme.plan.rules.order_joins_search import best_order
+from bireme.plan.rules.order_joins_search import best_order, given_order
 from bireme.plan.rules.order_joins_sizes import GraphSizes
 from bireme.plan.statistics.estimator import Estimator
+
+# The order that a plan has is kept unless another one is cheaper by more than rounding.
+_GAIN_MIN: Final = 1 - 1e-9
 
 
 def order_joins(plan: Rel, context: PlanContext) -> Rel:
@@ -44,7 +49,10 @@ class _Ordering:
     def _order(self, region: Rel) -> Rel:
         graph = extract(region, self.visit, lambda rel: rel in self._shared)
         apply_local(graph)
-        order = best_order(GraphSizes(graph, self._estimator))
+        sizes = GraphSizes(graph, self._estimator)
+        order, given = best_order(sizes), given_order(sizes, graph.shape)
+        if order.cost >= given.cost * _GAIN_MIN:
+            order = given
         return build(graph, order, region.schema.names)
 
 

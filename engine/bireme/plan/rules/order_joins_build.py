@@ -51,10 +51,31 @@ def _members_within(group: EqualityClass, units: int) -> list[Expr]:
 
 def build(graph: JoinGraph, order: Step, names: tuple[str, ...]) -> Rel:
     """The plan of `order`, with the region's output columns in their order, under `names`."""
+    _sort_members(graph, order)
     rel, positions = _Build(graph).step(order)
     constant = [predicate.expr for predicate in graph.predicates if not predicate.units]
     rel = tree.filtered(rel, constant)
     return tree.project(rel, [tree.remap(output, positions) for output in graph.outputs], names)
+
+
+def _sort_members(graph: JoinGraph, order: Step) -> None:
+    """Puts the members of classes in the order of the plan to be: keys do not depend on how the query was written."""
+    ranks: dict[int, int] = {}
+    _rank(order, ranks)
+    for group in graph.classes:
+        pairs = list(zip(group.members, group.units, strict=True))
+        pairs.sort(
+            key=lambda pair: (max([ranks[unit] for unit in tree.columns_in(pair[1])]), tree.column_mask(pair[0]))
+        )
+        group.members, group.units = [member for member, _ in pairs], [units for _, units in pairs]
+
+
+def _rank(step: Step, ranks: dict[int, int]) -> None:
+    if step.left is None or step.right is None:
+        ranks[step.units.bit_length() - 1] = len(ranks)
+        return
+    _rank(step.left, ranks)
+    _rank(step.right, ranks)
 
 
 class _Build:
@@ -78,6 +99,7 @@ class _Build:
         left, left_positions = self.step(left_step)
         right, right_positions = self.step(right_step)
         first, second = left_step.units, right_step.units
+        sides_at = (left_positions, right_positions)
         keys: list[tuple[Expr, Expr]] = []
         null_equal: list[tuple[Expr, Expr]] = []
         residual: list[Expr] = []
@@ -93,6 +115,7 @@ class _Build:
                 residual.append(predicate.expr)
             else:
                 null_equal.append(sides)
+        keys.sort(key=lambda pair: [_first_position(key, at) for key, at in zip(pair, sides_at, strict=True)])
         offset = len(left.schema.fields)
         positions = left_positions | {column: offset + at for column, at in right_positions.items()}
         pairs = [*null_equal, *keys]
@@ -144,6 +167,10 @@ class _Build:
         if not reads_one & ~second and not reads_other & ~first:
             return other, one
         return None
+
+
+def _first_position(expr: Expr, positions: dict[int, int]) -> int:
+    return min([positions[column] for column in tree.columns_in(tree.column_mask(expr))])
 
 
 def _new_members(group: EqualityClass, first: int, second: int) -> list[Expr]:

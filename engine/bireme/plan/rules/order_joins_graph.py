@@ -26,6 +26,10 @@ _ATTACHED = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.MAR
 _KEEPS_LEFT_ONLY = frozenset({JoinKind.SEMI, JoinKind.ANTI})
 
 
+# How a tree joins units: a unit, or the pair of its sides.
+Shape = int | tuple["Shape", "Shape"]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Attachment:
     """A join of each row with `right` by itself; `needs` are the units its left side must have.
@@ -75,12 +79,13 @@ class Predicate:
 
 @dataclass(slots=True, eq=False)
 class JoinGraph:
-    """Units, classes and predicates of a region, and the region's output over their columns."""
+    """Units, classes and predicates of a region, the region's output over their columns, and the order it had."""
 
     units: list[Unit] = field(default_factory=list)
     classes: list[EqualityClass] = field(default_factory=list)
     predicates: list[Predicate] = field(default_factory=list)
     outputs: tuple[Expr, ...] = ()
+    shape: Shape = 0
     width: int = 0
     unit_of: list[int] = field(default_factory=list)
 
@@ -142,30 +147,30 @@ def is_region(rel: Rel) -> bool:
 def extract(region: Rel, visit: Callable[[Rel], Rel], is_barrier: Callable[[Rel], bool]) -> JoinGraph:
     """The join graph of `region`. `visit` orders the plans of its leaves; a barrier inside it becomes a leaf."""
     graph = JoinGraph()
-    graph.outputs = _Extraction(graph, visit, is_barrier).walk(region, top=True)
+    graph.outputs, graph.shape = _Extraction(graph, visit, is_barrier).walk(region, top=True)
     return graph
 
 
 class _Extraction:
-    """One walk over a region, which gives each relation's columns over those of the graph."""
+    """One walk over a region, which gives each relation's columns over those of the graph, and its shape."""
 
     def __init__(self, graph: JoinGraph, visit: Callable[[Rel], Rel], is_barrier: Callable[[Rel], bool]) -> None:
         self.graph = graph
         self.visit = visit
         self.is_barrier = is_barrier
 
-    def walk(self, rel: Rel, *, top: bool = False) -> tuple[Expr, ...]:
+    def walk(self, rel: Rel, *, top: bool = False) -> tuple[tuple[Expr, ...], Shape]:
         if not is_region(rel) or (not top and self.is_barrier(rel)):
             return self._leaf(rel)
         match rel:
             case Filter(source, predicate):
-                outputs = self.walk(source)
+                outputs, shape = self.walk(source)
                 for part in tree.conjuncts(predicate):
                     self.graph.add_conjunct(tree.substitute(self._expr(part), outputs))
-                return outputs
+                return outputs, shape
             case Project(source, exprs):
-                outputs = self.walk(source)
-                return tuple([tree.substitute(self._expr(expr), outputs) for expr in exprs])
+                outputs, shape = self.walk(source)
+                return tuple([tree.substitute(self._expr(expr), outputs) for expr in exprs]), shape
             case Join() if rel.kind in _ATTACHED:
                 return self._attach(rel)
             case Join():
@@ -179,28 +184,30 @@ class _Extraction:
             return expr
         return tree.map_expr(expr, lambda part: tree.with_plan(part, self.visit))
 
-    def _leaf(self, rel: Rel) -> tuple[Expr, ...]:
+    def _leaf(self, rel: Rel) -> tuple[tuple[Expr, ...], Shape]:
         rel = self.visit(rel)
         fields = rel.schema.fields
         start = self.graph.add_unit(rel, len(fields))
-        return tuple([Column(start + index, column.type) for index, column in enumerate(fields)])
+        columns = tuple([Column(start + index, column.type) for index, column in enumerate(fields)])
+        return columns, len(self.graph.units) - 1
 
-    def _inner(self, rel: Join) -> tuple[Expr, ...]:
-        left, right = self.walk(rel.left), self.walk(rel.right)
+    def _inner(self, rel: Join) -> tuple[tuple[Expr, ...], Shape]:
+        left, left_shape = self.walk(rel.left)
+        right, right_shape = self.walk(rel.right)
         for index, (left_key, right_key) in enumerate(zip(rel.left_keys, rel.right_keys, strict=True)):
             sides = (tree.substitute(self._expr(left_key), left), tree.substitute(self._expr(right_key), right))
             function = "is_not_distinct" if index < rel.null_equal_count else "eq"
             self.graph.add_conjunct(Call(function, sides, BOOL))
         for part in tree.conjuncts(rel.residual):
             self.graph.add_conjunct(tree.substitute(self._expr(part), (*left, *right)))
-        return (*left, *right)
+        return (*left, *right), (left_shape, right_shape)
 
-    def _attach(self, rel: Join) -> tuple[Expr, ...]:
+    def _attach(self, rel: Join) -> tuple[tuple[Expr, ...], Shape]:
         mirrored = rel.kind is JoinKind.RIGHT
         kept, added = (rel.right, rel.left) if mirrored else (rel.left, rel.right)
         kept_keys, added_keys = (rel.right_keys, rel.left_keys) if mirrored else (rel.left_keys, rel.right_keys)
         first_unit = len(self.graph.units)
-        outputs = self.walk(kept)
+        outputs, shape = self.walk(kept)
         inside = (1 << len(self.graph.units)) - (1 << first_unit)
         right = self.visit(added)
         fields = right.schema.fields
@@ -229,6 +236,7 @@ class _Extraction:
             needs,
         )
         self.graph.add_unit(right, len(fields) + marked, attachment)
+        shape = (shape, len(self.graph.units) - 1)
         if marked:
-            return (*outputs, Column(start + len(fields), BOOL))
-        return outputs if rel.kind in _KEEPS_LEFT_ONLY else both
+            return (*outputs, Column(start + len(fields), BOOL)), shape
+        return (outputs if rel.kind in _KEEPS_LEFT_ONLY else both), shape

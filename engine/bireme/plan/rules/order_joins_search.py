@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from bireme.plan.rules.order_joins_graph import Shape
+
 PAIR_COUNT_MAX: Final = 10_000
 BUILD_COST: Final = 1.0
 PROBE_COST: Final = 0.2
@@ -57,6 +59,16 @@ class Sizes(Protocol):
         ...
 
 
+def given_order(sizes: Sizes, shape: Shape) -> Step:
+    """The order that `shape` says, with its cost."""
+    if isinstance(shape, int):
+        return Step(1 << shape, sizes.rows(1 << shape), 0.0)
+    left, right = given_order(sizes, shape[0]), given_order(sizes, shape[1])
+    if isinstance(shape[1], int) and sizes.needs[shape[1]]:
+        return _attached(sizes, left, shape[1])
+    return _joined(sizes, left, right)
+
+
 def best_order(sizes: Sizes, *, pair_count_max: int = PAIR_COUNT_MAX) -> Step:
     """The cheapest order that the search finds; ties go to the one found first, so that it is always the same."""
     found: list[Step] = []
@@ -66,14 +78,17 @@ def best_order(sizes: Sizes, *, pair_count_max: int = PAIR_COUNT_MAX) -> Step:
     found.sort(key=lambda step: step.rows)
     order = found[0]
     for step in found[1:]:
-        order = _joined(sizes, order, step)
+        order = _joined(sizes, *_smaller_last(order, step))
     return order
 
 
-def _joined(sizes: Sizes, first: Step, second: Step) -> Step:
-    """The two parts joined, the smaller one built."""
-    left, right = (first, second) if first.rows >= second.rows else (second, first)
-    units = first.units | second.units
+def _smaller_last(first: Step, second: Step) -> tuple[Step, Step]:
+    return (first, second) if first.rows >= second.rows else (second, first)
+
+
+def _joined(sizes: Sizes, left: Step, right: Step) -> Step:
+    """The two parts joined, the right one built."""
+    units = left.units | right.units
     rows = sizes.rows(units)
     cost = left.cost + right.cost + rows + BUILD_COST * right.rows + PROBE_COST * left.rows
     return Step(units, rows, cost, left, right)
@@ -83,7 +98,9 @@ def _attached(sizes: Sizes, left: Step, unit: int) -> Step:
     """The attachment `unit` applied to the rows of `left`."""
     units = left.units | 1 << unit
     rows, built = sizes.rows(units), sizes.build_rows(unit)
-    cost = left.cost + rows + BUILD_COST * built + PROBE_COST * left.rows
+    # Either side can be built: what an attachment keeps are rows of the left one, in a stream or in a table.
+    small, big = (built, left.rows) if built < left.rows else (left.rows, built)
+    cost = left.cost + rows + BUILD_COST * small + PROBE_COST * big
     return Step(units, rows, cost, left, Step(1 << unit, built, 0.0))
 
 
@@ -195,7 +212,7 @@ class _Search:
 
     def _join(self, left: Step | None, left_units: int, right: Step | None, right_units: int) -> Step | None:
         if left is not None and right is not None:
-            return _joined(self._sizes, left, right)
+            return _joined(self._sizes, *_smaller_last(left, right))
         if left is not None:
             return self._attach(left, right_units)
         return None if right is None else self._attach(right, left_units)
@@ -233,7 +250,7 @@ class _Search:
                 best = (0.0, steps[0], steps[1], None)
             _, left, right, attached = best
             if attached is None:
-                made = _joined(self._sizes, left, right)
+                made = _joined(self._sizes, *_smaller_last(left, right))
             else:
                 made = _attached(self._sizes, left, attached)
                 waiting.remove(attached)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -101,38 +101,32 @@ class Estimator:
         if len(columns) == 1:
             return columns[0].distinct
         rows = self.rows(rel)
-        base = self._origin_tuples(columns)
-        whole = remaining(base.domain, base.rows, rows) if base.rows > rows else base.domain
-        return max(1.0, min(rows, math.prod([column.distinct for column in columns]), whole))
+        distinct = min(rows, math.prod([column.distinct for column in columns]))
+        whole = self.origin_tuples(columns)
+        if whole is not None:
+            distinct = min(distinct, remaining(whole.distinct, max(whole.rows, rows), rows))
+        return max(1.0, distinct)
 
-    def domain(self, rel: Rel, exprs: Sequence[Expr]) -> tuple[float, bool]:
-        """How many distinct tuples `exprs` had before filters on other columns, and whether a table has each once."""
-        columns = [self.expression(rel, expr) for expr in exprs]
-        if len(columns) == 1:
-            return columns[0].domain, columns[0].unique
-        base = self._origin_tuples(columns)
-        unique = base.domain >= base.rows and base.rows < math.inf
-        return max(1.0, min(math.prod([column.domain for column in columns]), base.domain)), unique
-
-    def _origin_tuples(self, columns: Sequence[ColumnEstimate]) -> _Tuples:
-        """Distinct tuples of the columns in the one table they come from; infinite where there is none."""
+    def origin_tuples(self, columns: Sequence[ColumnEstimate]) -> Tuples | None:
+        """Distinct tuples of the columns in the one table that they come from; None where there is none."""
         origins = [column.origin for column in columns]
         first = origins[0]
         if first is None or any(o is None or o.table != first.table or o.version != first.version for o in origins):
-            return _Tuples(math.inf, math.inf)
+            return None
         positions = tuple(sorted({origin.column for origin in origins if origin is not None}))
         rows = float(self.samples.statistics(first.table, first.version).rows)
-        return _Tuples(self.samples.distinct_tuples(first.table, first.version, positions), rows)
+        return Tuples(self.samples.distinct_tuples(first.table, first.version, positions), rows)
 
 
-class _Tuples:
-    """Distinct tuples of a table and its rows."""
+class Tuples(NamedTuple):
+    """Distinct tuples of some columns of a table, and its rows."""
 
-    __slots__ = ("domain", "rows")
+    distinct: float
+    rows: float
 
-    def __init__(self, domain: float, rows: float) -> None:
-        self.domain = domain
-        self.rows = rows
+    @property
+    def unique(self) -> bool:
+        return self.distinct >= self.rows
 
 
 class _Chain:

@@ -75,8 +75,7 @@ def estimate(estimator: Estimator, rel: Rel, expr: Expr) -> ColumnEstimate:
             )
         case ScalarSubquery(plan):
             assert isinstance(plan, Rel)
-            inner = estimator.column(plan, 0)
-            return replace(inner, distinct=1.0, domain=1.0, origin=None)
+            return _one_value(estimator.column(plan, 0))
         case Case(branches, default):
             values = [estimator.expression(rel, value) for _, value in branches]
             return merged([*values, estimator.expression(rel, default)], estimator.rows(rel))
@@ -90,6 +89,13 @@ def estimate(estimator: Estimator, rel: Rel, expr: Expr) -> ColumnEstimate:
             return _other(estimator, rel, columns, expr)
         case _:
             return _other(estimator, rel, [], expr)
+
+
+def _one_value(column: ColumnEstimate) -> ColumnEstimate:
+    """The one value of a column that has one row, taken to be its mean."""
+    known = moments(column)
+    where = None if known is None else known[0]
+    return ColumnEstimate(1.0, 1.0, where, where, column.null_share, column.mean_bytes)
 
 
 def _other(estimator: Estimator, rel: Rel, columns: Sequence[ColumnEstimate], expr: Expr) -> ColumnEstimate:

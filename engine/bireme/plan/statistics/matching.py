@@ -41,21 +41,18 @@ def key_correction(
     estimator: Estimator, left: Rel, right: Rel, left_keys: Sequence[Expr], right_keys: Sequence[Expr]
 ) -> float:
     """By how much more pairs of rows agree in several columns than if these were independent; at least 1."""
-    independent = math.prod(
-        [
-            matched_domains(estimator.expression(left, left_key), estimator.expression(right, right_key))
-            for left_key, right_key in zip(left_keys, right_keys, strict=True)
-        ]
-    )
-    (of_left, left_unique), (of_right, right_unique) = (
-        estimator.domain(left, left_keys),
-        estimator.domain(right, right_keys),
-    )
-    if left_unique or right_unique:
-        # One side refers to the other's key, so it has no more tuples than that; a sample cannot always tell which.
-        chosen = min([tuples for tuples, unique in ((of_left, left_unique), (of_right, right_unique)) if unique])
-    else:
-        chosen = max(of_left, of_right)
+    columns_left = [estimator.expression(left, key) for key in left_keys]
+    columns_right = [estimator.expression(right, key) for key in right_keys]
+    if any(column.unique for column in (*columns_left, *columns_right)):
+        return 1.0  # one column is the key; what the others add is a filter
+    pairs = zip(columns_left, columns_right, strict=True)
+    independent = math.prod([matched_domains(one, other) for one, other in pairs])
+    of_left, of_right = estimator.origin_tuples(columns_left), estimator.origin_tuples(columns_right)
+    if of_left is None or of_right is None:
+        return 1.0  # columns of several tables
+    # What refers to a key has no more tuples than that, whatever a sample says.
+    keys = [found.distinct for found in (of_left, of_right) if found.unique]
+    chosen = min(keys) if keys else max(of_left.distinct, of_right.distinct)
     return max(1.0, independent / max(chosen, 1.0))
 
 
