@@ -1,0 +1,140 @@
+"""The command line: inputs, outputs, formats, exit codes, and what the harness says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.tpc_data import tpch_folder
+
+from bireme.cli.main import main
+from bireme.cli.tpch.answers import difference, order_columns
+from bireme.cli.tpch.selection import parse_queries
+from bireme.errors import ConfigError
+
+QUERY = "select b, sum(a) as total from t group by b order by b"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    (folder / "parts").mkdir(parents=True)
+    pq.write_table(pa.table({"a": [1, 2, 3], "b": ["x", "y", "x"]}), folder / "t.parquet")
+    for number in range(2):
+        pq.write_table(pa.table({"k": [number]}), folder / "parts" / f"{number}.parquet")
+    return folder
+
+
+def rows(captured: pytest.CaptureFixture[str]) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(captured.readouterr().out)))
+
+
+def test_csv_to_a_pipe(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", "-t", f"t={data / 't.parquet'}", QUERY]) == 0
+    assert rows(capfd) == [["b", "total"], ["x", "4"], ["y", "2"]]
+
+
+def test_a_folder_registers_files_and_folders(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", "--data", str(data), "select count(*) as c from parts, t"]) == 0
+    assert rows(capfd) == [["c"], ["6"]]
+
+
+def test_a_table_for_people(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", "-t", f"t={data / 't.parquet'}", "--format", "table", QUERY]) == 0
+    output = capfd.readouterr().out
+    assert "total" in output
+    assert "2 rows" in output
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv", "jsonl"])
+def test_files(suffix: str, data: Path, tmp_path: Path) -> None:
+    path = tmp_path / f"out.{suffix}"
+    assert main(["sql", "-t", f"t={data / 't.parquet'}", "-o", str(path), "select a, b from t order by a"]) == 0
+    if suffix == "parquet":
+        assert pq.read_table(path).to_pydict() == {"a": [1, 2, 3], "b": ["x", "y", "x"]}
+    elif suffix == "arrow":
+        with pa.OSFile(str(path)) as source:
+            assert pa.ipc.open_file(source).read_all().num_rows == 3
+    elif suffix == "csv":
+        assert len(path.read_text().splitlines()) == 4
+    else:
+        assert [json.loads(line) for line in path.read_text().splitlines()][2] == {"a": 3, "b": "x"}
+
+
+def test_the_query_from_a_file_and_from_standard_input(
+    data: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "q.sql").write_text(QUERY)
+    assert main(["sql", "--data", str(data), "-f", str(tmp_path / "q.sql")]) == 0
+    from_file = rows(capfd)
+    monkeypatch.setattr("sys.stdin", io.StringIO(QUERY))
+    assert main(["sql", "--data", str(data)]) == 0
+    assert rows(capfd) == from_file == [["b", "total"], ["x", "4"], ["y", "2"]]
+
+
+def test_explain(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", "--data", str(data), "--explain", QUERY]) == 0
+    assert "pipeline 0" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"),
+    [
+        (["select nope from t"], 1, "nope"),
+        (["selec 1"], 1, "selec"),
+        (["select a +"], 1, "line 1"),
+        (["-t", "broken", "select 1"], 2, "NAME=PATH"),
+        (["-t", "u=missing.parquet", "select 1"], 1, "missing.parquet"),
+        (["--memory-limit", "lots", "select 1"], 2, "lots"),
+        (["-f", "missing.sql"], 1, "missing.sql"),
+        (["-o", "out.xyz", "select 1"], 2, "xyz"),
+    ],
+)
+def test_errors_have_messages_and_exit_codes(
+    arguments: list[str], code: int, word: str, data: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sql", "-t", f"t={data / 't.parquet'}", *arguments]) == code
+    captured = capfd.readouterr()
+    assert word in captured.err
+    assert "Traceback" not in captured.err
+    assert captured.out == ""
+
+
+def test_tpch_checks_and_writes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = tpch_folder()
+    data = tmp_path / "cache"
+    data.mkdir()
+    (data / "tpch-sf0.01").symlink_to(folder)
+    lines = tmp_path / "out.jsonl"
+    arguments = ["tpch", "--scale", "0.01", "--queries", "1,6", "--runs", "2", "--engines", "bireme,duckdb"]
+    assert main([*arguments, "--threads", "1", "--data", str(data), "--json", str(lines)]) == 0
+    reports = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert {(report["query"], report["engine"]) for report in reports} == {
+        (query, engine) for query in (1, 6) for engine in ("bireme", "duckdb")
+    }
+    assert all(report["checked"] and len(report["seconds"]) == 2 and report["peak_bytes"] > 0 for report in reports)
+    assert "geometric mean" in capfd.readouterr().out
+
+
+def test_choices_of_queries() -> None:
+    assert parse_queries("1,5-7, 22") == [1, 5, 6, 7, 22]
+    for wrong in ("0", "23", "a", "3-", ""):
+        with pytest.raises(ConfigError):
+            parse_queries(wrong)
+
+
+def test_a_wrong_answer_is_seen() -> None:
+    right = pa.table({"a": [1, 2, 3], "b": [0.1, 0.2, 0.3]})
+    assert difference(right, right, [0]) is None
+    assert difference(pa.table({"a": [1, 2, 3], "b": [0.1, 0.2, 0.30000000001]}), right, [0]) is None
+    assert "rows" in str(difference(right.slice(0, 2), right, [0]))
+    assert difference(pa.table({"a": [1, 2, 3], "b": [0.1, 0.2, 0.4]}), right, [0]) is not None
+    swapped = pa.table({"a": [2, 1, 3], "b": [0.2, 0.1, 0.3]})
+    assert difference(swapped, right, []) is None
+    assert difference(swapped, right, [0]) is not None
+    assert order_columns("select x, y as z from t order by z desc, x") == [1, 0]

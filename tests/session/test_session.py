@@ -1,0 +1,149 @@
+"""Sessions: from scripts, threads and running loops; streaming, interrupting, closing; many queries at once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import bireme as bm
+from bireme import col
+from bireme.errors import BiremeError, ConfigError, Overflow
+
+ROWS = 400_000
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[bm.Session]:
+    numbers = pa.table(
+        {"n": pa.array(range(ROWS), pa.int64()), "m": pa.array([i % 1000 for i in range(ROWS)], pa.int32())}
+    )
+    with bm.connect(threads=2, memory_limit="512MiB") as session:
+        session.register("numbers", numbers)
+        yield session
+
+
+def test_one_row(session: bm.Session) -> None:
+    assert session.sql("select 1 as one, 'x' as x").collect().to_pylist() == [{"one": 1, "x": "x"}]
+
+
+def test_parameters(session: bm.Session) -> None:
+    frame = session.sql("select n from numbers where n between ? and ? order by n", [3, 5])
+    assert frame.collect().column("n").to_pylist() == [3, 4, 5]
+
+
+def test_streaming_gives_every_row_in_order(session: bm.Session) -> None:
+    rows = [
+        n for batch in session.table("numbers").filter(col("m") == 7).to_batches() for n in batch.column(0).to_pylist()
+    ]
+    assert rows == list(range(7, ROWS, 1000))
+
+
+def test_stopping_early_frees_everything(session: bm.Session) -> None:
+    batches = session.table("numbers").to_batches()
+    next(batches)
+    batches.close()  # type: ignore[attr-defined]
+    statistics = session.statistics()
+    assert (statistics.queries, statistics.reservations) == (0, 0)
+
+
+def test_a_running_loop_can_collect_and_iterate(session: bm.Session) -> None:
+    async def main() -> int:
+        assert session.sql("select count(*) as c from numbers").collect().column("c").to_pylist() == [ROWS]
+        rows = 0
+        async for batch in session.table("numbers"):
+            rows += batch.num_rows
+        return rows
+
+    assert asyncio.run(main()) == ROWS
+
+
+def test_leaving_an_async_iteration_cancels(session: bm.Session) -> None:
+    async def main() -> None:
+        stream = session.table("numbers").__aiter__()
+        await anext(stream)
+        await stream.aclose()  # type: ignore[attr-defined]
+
+    asyncio.run(main())
+    assert session.statistics().queries == 0
+
+
+def test_threads_share_a_session(session: bm.Session) -> None:
+    results: list[int] = []
+
+    def work(key: int) -> None:
+        table = session.sql(f"select count(*) as c from numbers where m = {key}").collect()
+        results.append(table.column("c").to_pylist()[0])
+
+    threads = [threading.Thread(target=work, args=(key,)) for key in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [ROWS // 1000] * 10
+
+
+def test_an_error_leaves_the_session_usable(session: bm.Session) -> None:
+    with pytest.raises(Overflow):
+        session.sql("select n + 9223372036854775807 from numbers").collect()
+    assert session.sql("select max(n) as m from numbers").collect().column("m").to_pylist() == [ROWS - 1]
+
+
+def test_other_libraries_take_frames(session: bm.Session) -> None:
+    polars = pytest.importorskip("polars")
+    frame = session.table("numbers").filter(col("n") < 5)
+    assert polars.DataFrame(frame).height == 5
+    assert pa.table(frame).num_rows == 5
+    assert frame.to_polars().height == 5
+    assert len(frame.to_pandas()) == 5
+
+
+def test_arrow_in_from_polars_and_pandas(session: bm.Session) -> None:
+    polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    data = {"a": [1, 2, None], "b": ["x", None, "z"]}
+    for source in (polars.DataFrame(data), pandas.DataFrame({"a": [1.0, 2.0, None], "b": ["x", None, "z"]})):
+        frame = session.from_arrow(source).filter(col("b").is_not_null())
+        assert frame.collect().column("b").to_pylist() == ["x", "z"]
+
+
+def test_sink_parquet(session: bm.Session, tmp_path: Path) -> None:
+    path = tmp_path / "out.parquet"
+    assert session.table("numbers").filter(col("m") < 2).sink_parquet(path) == 2 * ROWS // 1000
+    assert pq.read_table(path).column("n").to_pylist() == [n for n in range(ROWS) if n % 1000 < 2]
+
+
+def test_explain_says_what_and_how(session: bm.Session) -> None:
+    frame = session.sql("select m, count(*) from numbers where n > 5 group by m")
+    assert "numbers" in frame.explain()
+    assert "pipeline 0" in frame.explain(physical=True)
+    assert "tasks" in frame.explain(analyze=True)
+
+
+def test_a_closed_session_says_so() -> None:
+    session = bm.connect(threads=1)
+    frame = session.from_arrow(pa.table({"a": [1]}))
+    session.close()
+    session.close()
+    with pytest.raises(ConfigError, match="closed"):
+        frame.collect()
+
+
+@pytest.mark.parametrize(
+    "settings", [{"threads": 0}, {"memory_limit": "much"}, {"memory_limit": -1}, {"backend": "abacus"}]
+)
+def test_wrong_settings(settings: dict[str, object]) -> None:
+    with pytest.raises(ConfigError):
+        bm.connect(**settings)  # type: ignore[arg-type]
+
+
+def test_errors_point_into_the_query(session: bm.Session) -> None:
+    with pytest.raises(BiremeError) as caught:
+        session.sql("select n,\n  mm\nfrom numbers")
+    message = str(caught.value)
+    assert "line 2:3" in message
+    assert "^^" in message
