@@ -12,12 +12,15 @@ from typing import Final
 from bireme.plan.context import PlanContext
 from bireme.plan.relation import Rel
 from bireme.plan.rules.order_joins import order_joins
+from bireme.plan.rules.prune_columns import prune_columns
+from bireme.plan.rules.push_filters import push_filters
+from bireme.plan.rules.simplify import simplify
 from bireme.plan.rules.split_distinct import split_distinct
 from bireme.plan.rules.unnest import unnest
 
 Rule = Callable[[Rel, PlanContext], Rel]
 
-RULES: Final[tuple[Rule, ...]] = (unnest, split_distinct, order_joins)
+RULES: Final[tuple[Rule, ...]] = (unnest, simplify, push_filters, split_distinct, order_joins, prune_columns)
 
 
 def optimize(plan: Rel, context: PlanContext) -> Rel:

@@ -34,7 +34,7 @@ def may_raise(expr: Expr) -> bool:
             if function not in _SAFE_FUNCTIONS and not _cannot_overflow(function, args, type_):
                 return True
         case Cast(arg, type_, safe):
-            if not safe and not is_lossless(arg.type, type_):
+            if not safe and not _always_converts(arg.type, type_):
                 return True
     return any(may_raise(part) for part in operands(expr))
 
@@ -51,6 +51,19 @@ def _cannot_overflow(function: str, args: tuple[Expr, ...], type_: DataType) -> 
         digits = max(arg.type.precision - arg.type.scale for arg in args)
         return type_.precision - type_.scale > digits
     return function in ("negate", "abs")
+
+
+def _always_converts(source: DataType, target: DataType) -> bool:
+    """Whether a cast gives a value for every value of `source`, if not an exact one."""
+    if is_lossless(source, target) or (target.kind is Kind.STRING and not source.is_nested):
+        return True
+    if target.is_float:
+        return source.is_integer or source.kind is Kind.DECIMAL or (source.is_float and target.bits == 64)
+    if target.kind is Kind.DECIMAL and source.kind is Kind.DECIMAL:
+        return _whole_digits(target) > _whole_digits(source)  # rounding may carry into one more digit
+    if target.kind is Kind.DATE:
+        return source.kind is Kind.TIMESTAMP
+    return source.kind is Kind.BOOL and target.is_integer
 
 
 def is_lossless(source: DataType, target: DataType) -> bool:

@@ -36,9 +36,11 @@ from bireme.plan.relation import (
     Union,
     Window,
 )
+from bireme.plan.rules.fold import fold_expr
 from bireme.plan.rules.split_distinct import expand_grouping_sets
 from bireme.plan.rules.unnest_apply import Apply, FreeColumns, replace_outer
 from bireme.plan.rules.unnest_domain import Domain, Key, Pushed, as_equality, outer_in, relaxed
+from bireme.plan.rules.unnest_join_push import push_apply, push_join
 from bireme.plan.rules.unnest_subqueries import is_always_one_row
 from bireme.plan.tree import (
     FALSE,
@@ -93,13 +95,9 @@ class Pusher:
         raise EngineBug(f"{type(rel).__name__} cannot wait for outer columns")
 
     def _join(self, rel: Join, pull: bool) -> Pushed:
-        from bireme.plan.rules.unnest_join_push import push_join
-
         return push_join(self, rel, pull=pull)
 
     def _apply(self, rel: Apply, pull: bool) -> Pushed:
-        from bireme.plan.rules.unnest_join_push import push_apply
-
         return push_apply(self, rel, pull=pull)
 
     # ------------------------------------------------------------------------------------------- filters
@@ -122,8 +120,6 @@ class Pusher:
 
     def _filter_default(self, pushed: Pushed, parts: list[Expr], waiting: list[Expr]) -> Pushed:
         """Says whether the row that stands for no rows passes; where that depends on data, makes these rows."""
-        from bireme.plan.rules.fold import fold_expr
-
         assert pushed.default is not None
         if waiting or outer_in(pushed.default):
             return self.domain.materialize(pushed)
@@ -164,7 +160,7 @@ class Pusher:
         exprs: list[Expr] = [replace_outer(expr, known) for expr in rel.exprs]
         default = pushed.default
         if default is not None:
-            default = tuple([substitute(expr, default) for expr in rel.exprs])
+            default = tuple([fold_expr(substitute(expr, default)) for expr in rel.exprs])
         return self._reshaped(pushed, exprs, rel.names, default)
 
     def _reshaped(

@@ -1,0 +1,309 @@
+"""Drops columns that nobody reads, and projections that only rename or reorder.
+
+Two passes over the graph of relations: readers first, to know what is needed of each (a relation that runs once for
+several readers gives what any of them needs); then from the scans up, to rebuild. Only the root and the plans of
+subqueries keep their exact columns. Relations may be left without columns; their rows still count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from bireme.data.schema import Schema
+from bireme.errors import EngineBug
+from bireme.plan.context import PlanContext
+from bireme.plan.expr import Aggregation, Column, Expr, Literal
+from bireme.plan.relation import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    Project,
+    Rel,
+    Scan,
+    Sort,
+    Union,
+    Values,
+    Window,
+)
+from bireme.plan.rules.share import shared
+from bireme.plan.tree import (
+    aggregation_exprs,
+    column_mask,
+    columns_in,
+    expressions,
+    holds_subquery,
+    map_aggregation,
+    map_expr,
+    map_sort_key,
+    map_window_call,
+    mask_of,
+    operands,
+    project,
+    relations,
+    remap,
+    select,
+    subquery_plans,
+    substitute,
+    window_exprs,
+    with_plan,
+)
+
+Positions = dict[int, int]
+_ONE_ROW: Final = Values(((),), Schema(()))
+
+
+def prune_columns(plan: Rel, _: PlanContext) -> Rel:
+    """`plan` with the same columns, everything below it with no more than is read."""
+    return _Pruning(plan).exact(plan)
+
+
+class _Pruning:
+    """One run.
+
+    A relation is rebuilt once for each set of columns (a mask) that readers ask of it; one that is to run once, for the
+    union of these. `_below` holds what each form asks of its inputs.
+    """
+
+    def __init__(self, plan: Rel) -> None:
+        order = relations(plan)
+        self._run_once = shared(plan)
+        self._wanted: dict[Rel, dict[int, None]] = {rel: {} for rel in order}
+        self._wanted[plan][_everything(plan)] = None
+        self._below: dict[tuple[Rel, int], tuple[int, ...]] = {}
+        for rel in reversed(order):
+            self._ask(rel)
+        self._made: dict[tuple[Rel, int], tuple[Rel, Positions]] = {}
+        for rel in order:
+            for wanted in self._wanted[rel]:
+                self._made[rel, wanted] = self._rebuild(rel, wanted)
+
+    # --------------------------------------------------------------------------------- what is needed
+
+    def _ask(self, rel: Rel) -> None:
+        """Notes what `rel` needs of its inputs and subqueries."""
+        if rel in self._run_once:
+            union = 0
+            for mask in self._wanted[rel]:
+                union |= mask
+            self._wanted[rel] = {union: None}
+        if rel.__class__ is not Scan:
+            for expr in expressions(rel):
+                for inner in subquery_plans(expr):
+                    self._wanted[inner][_everything(inner)] = None
+        for wanted in self._wanted[rel]:
+            masks = _asked(rel, wanted)
+            self._below[rel, wanted] = masks
+            for source, mask in zip(rel.inputs, masks, strict=True):
+                self._wanted[source][mask] = None
+
+    def _form(self, source: Rel, mask: int) -> tuple[int, Rel, Positions]:
+        """The form of `source` for a reader that asked for `mask`: the mask it was made for, and what was made."""
+        if source in self._run_once:
+            (mask,) = self._wanted[source]
+        return mask, *self._made[source, mask]
+
+    # ------------------------------------------------------------------------------------- rebuilding
+
+    def exact(self, rel: Rel) -> Rel:
+        """The new form of `rel` with all its columns, in order, under their names."""
+        _, made, positions = self._form(rel, _everything(rel))
+        fields = rel.schema.fields
+        exprs: list[Expr] = [Column(positions[index], field.type) for index, field in enumerate(fields)]
+        if isinstance(made, Project):
+            return project(made.input, [substitute(expr, made.exprs) for expr in exprs], rel.schema.names)
+        return project(made, exprs, rel.schema.names)
+
+    def _loose(self, rel: Rel, wanted: int, index: int = 0) -> tuple[Rel, Positions]:
+        """The new form of an input, perhaps with more columns than `rel` asked for."""
+        _, made, positions = self._form(rel.inputs[index], self._below[rel, wanted][index])
+        return made, positions
+
+    def _tight(self, rel: Rel, wanted: int, index: int = 0) -> tuple[Rel, Positions]:
+        """The new form of an input with only the columns that are needed, for readers that keep what they are given."""
+        mask, made, positions = self._form(rel.inputs[index], self._below[rel, wanted][index])
+        kept = columns_in(mask)
+        if len(made.schema) == len({positions[each] for each in kept}):
+            return made, positions
+        places = list(dict.fromkeys([positions[each] for each in kept]))
+        where = {place: new for new, place in enumerate(places)}
+        return select(made, places), {each: where[positions[each]] for each in kept}
+
+    def _expr(self, expr: Expr, positions: Positions) -> Expr:
+        moved = remap(expr, positions)
+        if holds_subquery(moved):
+            return map_expr(moved, lambda part: with_plan(part, self.exact))
+        return moved
+
+    def _rebuild(self, rel: Rel, wanted: int) -> tuple[Rel, Positions]:
+        match rel:
+            case Scan():
+                return _scan(rel, wanted)
+            case Values(rows):
+                kept = columns_in(wanted)
+                values = tuple([tuple([row[index] for index in kept]) for row in rows])
+                return Values(values, rel.schema.select(kept)), _compact(kept)
+            case Project():
+                return self._project(rel, wanted)
+            case Filter(source, predicate):
+                made, positions = (self._tight if isinstance(source, Join) else self._loose)(rel, wanted)
+                return Filter(made, self._expr(predicate, positions)), positions
+            case Join():
+                return self._join(rel, wanted)
+            case Aggregate():
+                return self._aggregate(rel, wanted)
+            case Window():
+                return self._window(rel, wanted)
+            case Sort(_, keys, limit, offset):
+                made, positions = self._tight(rel, wanted)
+                moved = tuple([map_sort_key(key, lambda expr: self._expr(expr, positions)) for key in keys])
+                return Sort(made, moved, limit, offset), positions
+            case Limit(_, limit, offset):
+                made, positions = self._tight(rel, wanted)
+                return Limit(made, limit, offset), positions
+            case Union():
+                return self._union(rel, wanted)
+        raise EngineBug(f"columns of {type(rel).__name__} cannot be pruned")
+
+    def _project(self, rel: Project, wanted: int) -> tuple[Rel, Positions]:
+        kept = columns_in(wanted)
+        source, below = self._loose(rel, wanted)
+        exprs = [self._expr(rel.exprs[index], below) for index in kept]
+        if all(expr.__class__ is Column for expr in exprs):
+            return source, {index: expr.index for index, expr in zip(kept, exprs, strict=True)}  # type: ignore[attr-defined]
+        if isinstance(source, Project) and _may_merge(source, exprs):
+            exprs = [substitute(expr, source.exprs) for expr in exprs]
+            source = source.input
+        return Project(source, tuple(exprs), tuple([rel.names[index] for index in kept])), _compact(kept)
+
+    def _join(self, rel: Join, wanted: int) -> tuple[Rel, Positions]:
+        left, in_left = self._tight(rel, wanted, 0)
+        right, in_right = self._tight(rel, wanted, 1)
+        old, new = len(rel.left.schema), len(left.schema)
+        positions = dict(in_left)
+        across = {old + index: new + position for index, position in in_right.items()}
+        residual = None if rel.residual is None else self._expr(rel.residual, {**positions, **across})
+        joined = Join(
+            left,
+            right,
+            rel.kind,
+            tuple([self._expr(key, in_left) for key in rel.left_keys]),
+            tuple([self._expr(key, in_right) for key in rel.right_keys]),
+            residual,
+            rel.null_equal_count,
+            rel.null_aware,
+        )
+        if rel.kind is JoinKind.MARK:
+            positions[old] = new
+        elif rel.kind not in (JoinKind.SEMI, JoinKind.ANTI):
+            positions |= across
+        return joined, positions
+
+    def _aggregate(self, rel: Aggregate, wanted: int) -> tuple[Rel, Positions]:
+        width = len(rel.keys)
+        source, below = (self._tight if isinstance(rel.input, Join) else self._loose)(rel, wanted)
+        kept = [index for index in range(len(rel.aggregates)) if wanted >> width + index & 1]
+        if not width and not kept and rel.grouping_sets is None:
+            return _ONE_ROW, {}
+        grouped = Aggregate(
+            source,
+            tuple([self._expr(key, below) for key in rel.keys]),
+            tuple([map_aggregation(rel.aggregates[i], lambda e: self._expr(e, below)) for i in kept]),
+            (*rel.names[:width], *[rel.names[width + index] for index in kept]),
+            rel.grouping_sets,
+        )
+        old = [*range(width), *[width + index for index in kept]]
+        if rel.grouping_sets is not None:
+            old.append(width + len(rel.aggregates))
+        return grouped, _compact(old)
+
+    def _window(self, rel: Window, wanted: int) -> tuple[Rel, Positions]:
+        source, below = self._tight(rel, wanted)
+        width = len(rel.input.schema)
+        kept = [index for index in range(len(rel.calls)) if wanted >> width + index & 1]
+        positions = dict(below)
+        if not kept:
+            return source, positions
+        calls = tuple([map_window_call(rel.calls[i], lambda e: self._expr(e, below)) for i in kept])
+        base = len(source.schema)
+        positions.update({width + index: base + place for place, index in enumerate(kept)})
+        return Window(source, calls, tuple([rel.names[index] for index in kept])), positions
+
+    def _union(self, rel: Union, wanted: int) -> tuple[Rel, Positions]:
+        kept = columns_in(wanted)
+        names = [rel.schema.fields[index].name for index in kept]
+        sources = []
+        for index in range(len(rel.sources)):
+            made, positions = self._loose(rel, wanted, index)
+            exprs: list[Expr] = [Column(positions[each], rel.schema.fields[each].type) for each in kept]
+            if isinstance(made, Project):
+                exprs, made = [substitute(expr, made.exprs) for expr in exprs], made.input
+            sources.append(project(made, exprs, names))
+        return Union(tuple(sources)), _compact(kept)
+
+
+def _asked(rel: Rel, wanted: int) -> tuple[int, ...]:
+    """The columns of its inputs that `rel` needs to give `wanted`."""
+    match rel:
+        case Project(_, exprs):
+            return (mask_of([exprs[index] for index in columns_in(wanted)]),)
+        case Filter(_, predicate):
+            return (wanted | column_mask(predicate),)
+        case Join():
+            return _asked_by_join(rel, wanted)
+        case Aggregate(_, keys):
+            parts = [part for call in _kept_calls(rel, wanted) for part in aggregation_exprs(call)]
+            return (mask_of([*keys, *parts]),)
+        case Window(source, calls):
+            width = len(source.schema)
+            kept = [call for index, call in enumerate(calls, start=width) if wanted >> index & 1]
+            own = mask_of([part for call in kept for part in window_exprs(call)])
+            return (own | wanted & ((1 << width) - 1),)
+        case Sort(_, sort_keys):
+            return (wanted | mask_of([key.expr for key in sort_keys]),)
+    return tuple([wanted for _ in rel.inputs])
+
+
+def _asked_by_join(rel: Join, wanted: int) -> tuple[int, int]:
+    width = len(rel.left.schema)
+    both = wanted if rel.kind is not JoinKind.MARK else wanted & ((1 << width) - 1)
+    if rel.residual is not None:
+        both |= column_mask(rel.residual)
+    return both & ((1 << width) - 1) | mask_of(rel.left_keys), both >> width | mask_of(rel.right_keys)
+
+
+def _everything(rel: Rel) -> int:
+    return (1 << len(rel.schema)) - 1
+
+
+def _compact(kept: Sequence[int]) -> Positions:
+    return {old: new for new, old in enumerate(kept)}
+
+
+def _scan(rel: Scan, wanted: int) -> tuple[Rel, Positions]:
+    kept = columns_in(wanted | mask_of(rel.filters))
+    positions = _compact(kept)
+    columns = tuple([rel.columns[index] for index in kept])
+    filters = tuple([remap(part, positions) for part in rel.filters])
+    return Scan(rel.table, rel.version, rel.table_schema, columns, filters), positions
+
+
+def _kept_calls(rel: Aggregate, wanted: int) -> list[Aggregation]:
+    return [call for index, call in enumerate(rel.aggregates, start=len(rel.keys)) if wanted >> index & 1]
+
+
+def _may_merge(inner: Project, outer: Sequence[Expr]) -> bool:
+    """Whether putting the inner expressions into the outer ones computes nothing twice."""
+    uses: dict[int, int] = {}
+    for expr in outer:
+        _count(expr, uses)
+    return all(count == 1 or inner.exprs[index].__class__ in (Column, Literal) for index, count in uses.items())
+
+
+def _count(expr: Expr, uses: dict[int, int]) -> None:
+    if expr.__class__ is Column:
+        uses[expr.index] = uses.get(expr.index, 0) + 1
+    for part in operands(expr):
+        _count(part, uses)

@@ -1,0 +1,73 @@
+"""Folds every expression of a plan, and drops relations that do nothing.
+
+What folding means is in `fold`. Here its results take effect: filters that are always or never TRUE, sorts without
+keys, limits that cut nothing.
+"""
+
+from __future__ import annotations
+
+from bireme.data.schema import Schema
+from bireme.plan.context import PlanContext
+from bireme.plan.expr import Expr, Literal, SortKey
+from bireme.plan.relation import Filter, Join, Limit, Rel, Sort, Values
+from bireme.plan.rules.fold import Folder, only_true
+from bireme.plan.tree import FALSE, TRUE, map_expressions, map_relations, map_sort_key
+
+
+def simplify(plan: Rel, _: PlanContext) -> Rel:
+    """`plan` with all expressions folded."""
+    return map_relations(plan, _Simplifying().relation)
+
+
+class _Simplifying:
+    """One run; expressions over equal schemas are folded once."""
+
+    def __init__(self) -> None:
+        self._folders: dict[Schema, Folder] = {}
+
+    def _folder(self, schema: Schema) -> Folder:
+        folder = self._folders.get(schema)
+        if folder is None:
+            folder = self._folders[schema] = Folder(schema)
+        return folder
+
+    def relation(self, rel: Rel) -> Rel:
+        match rel:
+            case Filter(source, predicate):
+                return self._filter(rel, only_true(self._folder(source.schema)(predicate)))
+            case Join():
+                return self._join(rel)
+            case Sort(source, keys, limit, offset):
+                return self._sort(source, keys, limit, offset)
+            case Limit(source, None, 0):
+                return source
+            case Limit(_, 0):
+                return Values((), rel.schema)
+        if not rel.inputs:
+            return rel
+        return map_expressions(rel, self._folder(rel.inputs[0].schema))
+
+    def _filter(self, rel: Filter, predicate: Expr) -> Rel:
+        if predicate is TRUE:
+            return rel.input
+        if predicate is FALSE:
+            return Values((), rel.schema)
+        return rel if predicate is rel.predicate else Filter(rel.input, predicate)
+
+    def _join(self, rel: Join) -> Rel:
+        left, right = self._folder(rel.left.schema), self._folder(rel.right.schema)
+        residual = rel.residual
+        if residual is not None:
+            residual = only_true(self._folder(rel.left.schema.concat(rel.right.schema))(residual))
+        left_keys = tuple([left(key) for key in rel.left_keys])
+        right_keys = tuple([right(key) for key in rel.right_keys])
+        rest = None if residual is TRUE else residual
+        return Join(rel.left, rel.right, rel.kind, left_keys, right_keys, rest, rel.null_equal_count, rel.null_aware)
+
+    def _sort(self, source: Rel, keys: tuple[SortKey, ...], limit: int | None, offset: int) -> Rel:
+        folder = self._folder(source.schema)
+        folded = [map_sort_key(key, folder) for key in keys]
+        kept = tuple([key for key in folded if key.expr.__class__ is not Literal])
+        if kept:
+            return Sort(source, kept, limit, offset)
+        return source if limit is None and not offset else Limit(source, limit, offset)
