@@ -1,8 +1,6 @@
 // JoinTable: see kernels/join_table.hpp. Calls release the GIL while they compute, and may run on many threads at once.
 #include <nanobind/nanobind.h>
 
-#include <memory>
-
 #include "capsule.hpp"
 #include "kernels/join_table.hpp"
 
@@ -12,10 +10,10 @@ namespace bireme {
 
 namespace {
 
-std::unique_ptr<JoinTable> build(nb::handle source, int null_equal_count) {
+JoinTable build(nb::handle source, int null_equal_count) {
   const Batch keys = import_arrow(source);
   nb::gil_scoped_release unlocked;
-  return std::make_unique<JoinTable>(keys, null_equal_count);
+  return JoinTable(keys, null_equal_count);
 }
 
 nb::tuple match(const JoinTable& table, nb::handle source) {

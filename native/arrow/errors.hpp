@@ -16,6 +16,16 @@ struct ConversionFault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A function was given a value it is not defined for, such as a zero divisor.
+struct DomainFault : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// A kernel for ASCII met other text; the Python side runs the batch again without that kernel.
+struct NotAscii : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 // Understood, but not offered.
 struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;

@@ -1,0 +1,336 @@
+"""Expressions turned into the typed nodes of a native program.
+
+One node for each distinct expression. What casts and decimal scales mean is made explicit here, so that a kernel sees
+arguments in exactly the layout it computes in. What has no kernel is handed back as `Missing`; what to do about it is
+in `program`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import struct
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final
+
+from bireme.backends.native import _kernels
+from bireme.data.types import BOOL, DECIMAL64_DIGITS, DataType, Kind, decimal
+from bireme.errors import Unsupported
+from bireme.plan.expr import Call, Case, Cast, Column, Expr, InList, Interval, Literal
+
+# Arrow's format strings; units and digits are put in by `format_of`.
+_FORMATS: Final = {
+    Kind.NULL: "n", Kind.BOOL: "b", Kind.INT8: "c", Kind.INT16: "s", Kind.INT32: "i", Kind.INT64: "l", Kind.UINT8: "C",
+    Kind.UINT16: "S", Kind.UINT32: "I", Kind.UINT64: "L", Kind.FLOAT32: "f", Kind.FLOAT64: "g", Kind.DATE: "tdD",
+    Kind.STRING: "u", Kind.BINARY: "z",
+}  # fmt: skip
+_UNIT_LETTERS: Final = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
+_TICKS_A_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_EPOCH: Final = datetime.date(1970, 1, 1).toordinal()
+_EPOCH_MOMENT: Final = datetime.datetime(1970, 1, 1)
+_MICROSECOND: Final = datetime.timedelta(microseconds=1)
+_COMPARISONS: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct"})
+# Functions that handle ASCII only; where they meet other text, the program runs again without them.
+_ASCII_ONLY: Final = frozenset({"lower", "upper", "ilike"})
+
+
+class Missing(Exception):
+    """`expr` has no native kernel; the message says why."""
+
+    def __init__(self, expr: Expr, reason: str) -> None:
+        super().__init__(reason)
+        self.expr = expr
+
+
+def format_of(kind: DataType) -> str | None:
+    """The Arrow format of a type that programs compute with; None for others."""
+    simple = _FORMATS.get(kind.kind)
+    if simple is not None:
+        return simple
+    match kind.kind:
+        case Kind.DECIMAL:
+            return f"d:{kind.precision},{kind.scale}{',64' if kind.precision <= DECIMAL64_DIGITS else ''}"
+        case Kind.TIMESTAMP:
+            return f"ts{_UNIT_LETTERS[kind.unit]}:{kind.zone}"
+        case Kind.TIME:
+            return f"tt{_UNIT_LETTERS[kind.unit]}"
+        case Kind.DURATION:
+            return f"tD{_UNIT_LETTERS[kind.unit]}"
+        case _:
+            return None
+
+
+class Lowering:
+    """Adds expressions to one native program. `substitutes` are expressions that come as further columns."""
+
+    def __init__(
+        self, program: _kernels.Program, *, substitutes: dict[Expr, int], ascii_only: bool
+    ) -> None:
+        self._program = program
+        self._substitutes = substitutes
+        self._ascii_only = ascii_only
+        self._nodes: dict[Expr, int] = {}
+
+    def node(self, expr: Expr) -> int:
+        """The node of `expr`. Raises Missing where it, or something below it, has no kernel."""
+        found = self._nodes.get(expr)
+        if found is None:
+            found = self._nodes[expr] = self._lower(expr)
+        return found
+
+    def output(self, expr: Expr) -> int:
+        """The node of `expr` with exactly its type, also where a cast changes no byte of its argument."""
+        if isinstance(expr, Cast) and expr not in self._substitutes:
+            arg = self.node(expr.arg)
+            if self.node(expr) == arg:
+                return arg if expr.type is expr.arg.type else self._call(expr, "cast", [arg])
+        return self.node(expr)
+
+    def _lower(self, expr: Expr) -> int:
+        column = self._substitutes.get(expr)
+        if column is not None:
+            return self._program.column(column, self._format(expr))
+        lower = _LOWER.get(expr.__class__)
+        if lower is None:
+            raise Missing(expr, f"{expr.__class__.__name__} runs in the reference backend")
+        return lower(self, expr)
+
+    def _format(self, expr: Expr) -> str:
+        form = format_of(expr.type)
+        if form is None:
+            raise Missing(expr, f"values of type {expr.type} are computed in the reference backend")
+        return form
+
+    def _call(self, expr: Expr, function: str, args: list[int], kind: DataType | None = None, **options: Any) -> int:
+        form = self._format(expr) if kind is None else format_of(kind)
+        assert form is not None
+        try:
+            return self._program.call(function, form, args, **options)
+        except Unsupported as error:
+            raise Missing(expr, error.message) from None
+
+    # ------------------------------------------------------------------------------------------- leaves
+
+    def _column(self, expr: Column) -> int:
+        return self._program.column(expr.index, self._format(expr))
+
+    def _literal(self, expr: Literal) -> int:
+        form = self._format(expr)
+        return self._program.literal(form, None if expr.value is None else payload_of(expr.value, expr.type))
+
+    # ---------------------------------------------------------------------------------------- structure
+
+    def _cast(self, expr: Cast) -> int:
+        return self._cast_node(expr, self.node(expr.arg), expr.arg.type, expr.type, expr.safe)
+
+    def _cast_node(self, expr: Expr, arg: int, source: DataType, target: DataType, safe: bool = False) -> int:
+        if source is target or (source.kind is target.kind is Kind.DECIMAL and _widens(source, target)):
+            return arg
+        return self._call(expr, "cast", [arg], target, safe=safe)
+
+    def _case(self, expr: Case) -> int:
+        args = [self.node(part) for branch in expr.branches for part in branch]
+        return self._call(expr, "case", [*args, self.node(expr.default)])
+
+    def _in_list(self, expr: InList) -> int:
+        if all(isinstance(item, Literal) for item in expr.items):
+            return self._call(expr, "in", [self.node(expr.arg), *(self.node(item) for item in expr.items)])
+        tests = tuple([Call("eq", (expr.arg, item), BOOL) for item in expr.items])
+        return self.node(tests[0] if len(tests) == 1 else Call("or", tests, BOOL))
+
+    # ---------------------------------------------------------------------------------------- functions
+
+    def _function(self, expr: Call) -> int:
+        name = expr.function
+        if name in _COMPARISONS:
+            return self._compare(expr)
+        special = _SPECIAL.get(name)
+        if special is not None:
+            return special(self, expr)
+        if name in _ASCII_ONLY and not self._ascii_only:
+            raise Missing(expr, f"{name} of texts that are not ASCII runs in the reference backend")
+        return self._call(expr, name, [self.node(arg) for arg in expr.args])
+
+    def _compare(self, expr: Call) -> int:
+        left, right = expr.args
+        if left.type.kind is not Kind.DECIMAL or right.type.kind is not Kind.DECIMAL:
+            return self._call(expr, expr.function, [self.node(left), self.node(right)])
+        scale = max(left.type.scale, right.type.scale)
+        digits = max(kind.precision - kind.scale for kind in (left.type, right.type)) + scale
+        if digits > 38:
+            raise Missing(expr, "decimals that need more than 38 digits are compared in the reference backend")
+        return self._call(expr, expr.function, [self._decimal(arg, decimal(digits, scale)) for arg in (left, right)])
+
+    def _decimal(self, expr: Expr, like: DataType) -> int:
+        """The node of `expr` in the scale and the width (64 or 128 bits) of `like`."""
+        source = expr.type
+        if source.kind is not Kind.DECIMAL:
+            raise Missing(expr, f"decimal arithmetic with {source} runs in the reference backend")
+        wide = like.precision > DECIMAL64_DIGITS
+        digits = min(source.precision - source.scale + like.scale, 38 if wide else DECIMAL64_DIGITS)
+        if wide:
+            digits = max(digits, DECIMAL64_DIGITS + 1)
+        target = decimal(max(digits, like.scale, 1), like.scale)
+        if source.scale == target.scale and (source.precision <= DECIMAL64_DIGITS) is not wide:
+            return self.node(expr)
+        if isinstance(expr, Literal):
+            return self.node(Literal(expr.value, target))
+        return self._cast_node(expr, self.node(expr), source, target)
+
+    def _sum(self, expr: Call) -> int:
+        """Decimals are added in the scale of the result, in 64 bits where operands and result have them."""
+        kind = expr.type
+        if kind.kind is not Kind.DECIMAL:
+            return self._moved(expr)
+        wide = kind.precision > DECIMAL64_DIGITS or any(_digits_at(arg.type, kind.scale) > 18 for arg in expr.args)
+        work = decimal(38, kind.scale) if wide else kind
+        node = self._call(expr, expr.function, [self._decimal(arg, work) for arg in expr.args], work)
+        return self._narrowed(expr, node, work)
+
+    def _product(self, expr: Call) -> int:
+        kind = expr.type
+        left, right = expr.args
+        if kind.kind is not Kind.DECIMAL or left.type.kind is not Kind.DECIMAL or right.type.kind is not Kind.DECIMAL:
+            return self._call(expr, "multiply", [self.node(left), self.node(right)])
+        if left.type.scale + right.type.scale != kind.scale:
+            raise Missing(expr, "a product that drops decimal places runs in the reference backend")
+        narrow = left.type.precision <= DECIMAL64_DIGITS and right.type.precision <= DECIMAL64_DIGITS
+        if narrow and (kind.precision <= DECIMAL64_DIGITS or left.type.precision + right.type.precision <= kind.precision):
+            return self._call(expr, "multiply", [self.node(left), self.node(right)])
+        work = kind if kind.precision > DECIMAL64_DIGITS else decimal(38, kind.scale)
+        args = [self._decimal(arg, decimal(38, arg.type.scale)) for arg in expr.args]
+        return self._narrowed(expr, self._call(expr, "multiply", args, work), work)
+
+    def _narrowed(self, expr: Call, node: int, have: DataType) -> int:
+        """A result computed in `have` as the narrower type of `expr`; what does not fit has overflowed."""
+        if have is expr.type:
+            return node
+        return self._call(expr, "cast", [node], text="overflow")
+
+    def _moved(self, expr: Call) -> int:
+        """add and subtract of numbers, or of a point in time and a constant interval."""
+        left, right = expr.args
+        if isinstance(right, Literal) and isinstance(right.value, Interval):
+            sign = 1 if expr.function == "add" else -1
+            numbers = [sign * part for part in right.value]
+            return self._call(expr, "move", [self.node(left)], numbers=numbers)
+        return self._call(expr, expr.function, [self.node(left), self.node(right)])
+
+    def _coalesce(self, expr: Call) -> int:
+        *first, last = expr.args
+        branches = tuple([(Call("is_not_null", (arg,), BOOL), arg) for arg in first])
+        return self.node(Case(branches, last, expr.type) if branches else last)
+
+    def _truncated(self, expr: Call) -> int:
+        return self._with_text(expr, 0, expr.args[1:])
+
+    def _pattern(self, expr: Call) -> int:
+        """like and ilike with a constant pattern; the escape character is the fourth number's place in `numbers`."""
+        if expr.function in _ASCII_ONLY and not self._ascii_only:
+            raise Missing(expr, f"{expr.function} of texts that are not ASCII runs in the reference backend")
+        escape = ""
+        if len(expr.args) == 3:
+            given = expr.args[2]
+            if not isinstance(given, Literal) or not isinstance(given.value, str):
+                raise Missing(expr, "a pattern whose escape is NULL runs in the reference backend")
+            escape = given.value
+        if not escape.isascii():
+            raise Missing(expr, "a pattern whose escape is not ASCII runs in the reference backend")
+        return self._with_text(expr, 1, expr.args[:1], numbers=[ord(escape) if escape else -1])
+
+    def _with_text(self, expr: Call, place: int, rest: tuple[Expr, ...], **options: Any) -> int:
+        """A function whose argument at `place` must be a constant text, which becomes part of the node."""
+        constant = expr.args[place]
+        if not isinstance(constant, Literal) or not isinstance(constant.value, str):
+            raise Missing(expr, f"{expr.function} without a constant pattern or unit runs in the reference backend")
+        return self._call(expr, expr.function, [self.node(arg) for arg in rest], text=constant.value, **options)
+
+    def _digits(self, expr: Call) -> int:
+        """round with a constant number of digits."""
+        digits = 0
+        if len(expr.args) == 2:
+            given = expr.args[1]
+            if not isinstance(given, Literal) or not isinstance(given.value, int):
+                raise Missing(expr, f"{expr.function} to digits that are NULL runs in the reference backend")
+            digits = given.value
+        return self._call(expr, expr.function, [self.node(expr.args[0])], numbers=[digits])
+
+
+_LOWER: Final[dict[type[Expr], Callable[[Lowering, Any], int]]] = {
+    Column: Lowering._column,
+    Literal: Lowering._literal,
+    Cast: Lowering._cast,
+    Case: Lowering._case,
+    InList: Lowering._in_list,
+    Call: Lowering._function,
+}
+_SPECIAL: Final[dict[str, Callable[[Lowering, Call], int]]] = {
+    "add": Lowering._sum,
+    "subtract": Lowering._sum,
+    "multiply": Lowering._product,
+    "coalesce": Lowering._coalesce,
+    "date_trunc": Lowering._truncated,
+    "like": Lowering._pattern,
+    "ilike": Lowering._pattern,
+    "round": Lowering._digits,
+}
+
+
+def _digits_at(kind: DataType, scale: int) -> int:
+    """The digits a decimal needs when it is written with `scale` places."""
+    return kind.precision - kind.scale + scale
+
+
+def _widens(source: DataType, target: DataType) -> bool:
+    """Whether a cast between decimals changes no bytes and cannot fail."""
+    same_width = (source.precision <= DECIMAL64_DIGITS) is (target.precision <= DECIMAL64_DIGITS)
+    return same_width and source.scale == target.scale and source.precision <= target.precision
+
+
+def payload_of(value: Any, kind: DataType) -> bytes:
+    """A literal's value as the bytes of one value in a vector."""
+    match kind.kind:
+        case Kind.BOOL:
+            return b"\1" if value else b"\0"
+        case Kind.FLOAT32:
+            return struct.pack("<f", value)
+        case Kind.FLOAT64:
+            return struct.pack("<d", value)
+        case Kind.STRING:
+            return str(value).encode()
+        case Kind.BINARY:
+            return bytes(value)
+        case Kind.DECIMAL:
+            width = 8 if kind.precision <= DECIMAL64_DIGITS else 16
+            return _unscaled(value, kind.scale).to_bytes(width, "little", signed=True)
+        case Kind.DATE:
+            return (value.toordinal() - _EPOCH).to_bytes(4, "little", signed=True)
+        case Kind.TIME | Kind.TIMESTAMP | Kind.DURATION:
+            width = 4 if kind.kind is Kind.TIME and kind.unit in ("s", "ms") else 8
+            return _ticks(value, kind).to_bytes(width, "little", signed=True)
+        case _:
+            return int(value).to_bytes(kind.bits // 8, "little", signed=kind.is_signed)
+
+
+def _unscaled(value: Decimal | int, scale: int) -> int:
+    sign, digits, exponent = Decimal(value).as_tuple()
+    assert isinstance(exponent, int)
+    unscaled = int("".join(map(str, digits)))
+    shift = exponent + scale
+    unscaled = unscaled * 10**shift if shift >= 0 else unscaled // 10**-shift
+    return -unscaled if sign else unscaled
+
+
+def _ticks(value: Any, kind: DataType) -> int:
+    """A time, timestamp or duration as a count of its unit."""
+    if isinstance(value, int):
+        return value
+    if isinstance(value, datetime.time):
+        seconds = value.hour * 3600 + value.minute * 60 + value.second
+        microseconds = seconds * 1_000_000 + value.microsecond
+    else:
+        naive = value.astimezone(datetime.UTC).replace(tzinfo=None) if value.tzinfo is not None else value
+        microseconds = (naive - _EPOCH_MOMENT) // _MICROSECOND
+    return microseconds * _TICKS_A_SECOND[kind.unit] // 1_000_000
+
+

@@ -1,0 +1,162 @@
+"""Native group tables, join tables, sort and take: thin Python over C++, which does everything per row.
+
+What the results mean is in `backends.base`; how they are made, in native/kernels. Types without native keys or aggregates
+(intervals, nested ones, averages of times) go to the reference backend whole; each object says so in `fallbacks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bireme.backends.base import GroupTable, JoinTable
+from bireme.backends.native import _kernels
+from bireme.data.record import record_batch
+from bireme.data.types import DataType, to_arrow
+from bireme.errors import EngineBug, Unsupported
+from bireme.plan.physical import GroupSpec
+
+
+class _Tables(Protocol):
+    """What takes over where native tables lack a type: the same calls of another backend."""
+
+    def group_table(self, spec: GroupSpec) -> GroupTable: ...
+
+    def join_table(self, keys: pa.RecordBatch, *, null_equal_count: int) -> JoinTable: ...
+
+    def sort_rows(
+        self, keys: pa.RecordBatch, *, descending: Sequence[bool], nulls_first: Sequence[bool], limit: int | None
+    ) -> pa.Int64Array: ...
+
+
+class NativeGroupTable:
+    """A `GroupTable`. An error in the middle of a batch leaves half of it counted, so the table refuses further use."""
+
+    fallbacks: tuple[str, ...] = ()
+
+    def __init__(self, spec: GroupSpec) -> None:
+        steps = spec.aggregates
+        calls = [(step.function, -1 if step.arg is None else step.arg) for step in steps]
+        arguments = _types([step.type if step.arg_type is None else step.arg_type for step in steps])
+        self._table = _kernels.group_table(_types(spec.key_types), calls, arguments, _types([s.type for s in steps]))
+        self._keys = len(spec.key_types)
+        self._failed = False
+
+    @property
+    def groups(self) -> int:
+        return int(self._table.groups)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._table.nbytes)
+
+    def update(self, batch: pa.RecordBatch, position: int) -> None:
+        self._run(self._table.update, batch, position)
+
+    def merge(self, states: pa.RecordBatch) -> None:
+        self._run(self._table.merge, states)
+
+    def states(self, partitions: int) -> list[pa.RecordBatch]:
+        return [self._named(states) for states in self._run(self._table.states, partitions)]
+
+    def finish(self) -> pa.RecordBatch:
+        return self._named(self._run(self._table.finish))
+
+    def _run(self, call: Any, *args: object) -> Any:
+        if self._failed:
+            raise EngineBug("a group table was used after it had failed")
+        try:
+            return call(*args)
+        except BaseException:
+            self._failed = True
+            raise
+
+    def _named(self, exported: Any) -> pa.RecordBatch:
+        batch = pa.record_batch(exported)
+        names = [f"key{i}" if i < self._keys else f"value{i - self._keys}" for i in range(batch.num_columns)]
+        return record_batch(batch.columns, names, batch.num_rows)
+
+
+class NativeJoinTable:
+    """A `JoinTable`."""
+
+    fallbacks: tuple[str, ...] = ()
+
+    def __init__(self, keys: pa.RecordBatch, *, null_equal_count: int) -> None:
+        self._table = _kernels.join_table(keys, null_equal_count)
+
+    @property
+    def rows(self) -> int:
+        return int(self._table.rows)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._table.nbytes)
+
+    @property
+    def has_null_key(self) -> bool:
+        return bool(self._table.has_null_key)
+
+    def match(self, keys: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
+        probe, build = self._table.match(keys)
+        return pa.array(probe), pa.array(build)
+
+    def contains(self, keys: pa.RecordBatch) -> pa.BooleanArray:
+        return pa.array(self._table.contains(keys))
+
+
+def group_table(spec: GroupSpec, fallback: _Tables) -> GroupTable:
+    """A native table, or where a type of `spec` has none, one of `fallback`."""
+    try:
+        return NativeGroupTable(spec)
+    except Unsupported:
+        return fallback.group_table(spec)
+
+
+def join_table(keys: pa.RecordBatch, null_equal_count: int, fallback: _Tables) -> JoinTable:
+    """A native table, or where a key's type has none, one of `fallback`."""
+    if any(_is_foreign(field.type) for field in keys.schema):
+        return fallback.join_table(keys, null_equal_count=null_equal_count)
+    return NativeJoinTable(keys, null_equal_count=null_equal_count)
+
+
+def sort_rows(
+    keys: pa.RecordBatch,
+    descending: Sequence[bool],
+    nulls_first: Sequence[bool],
+    limit: int | None,
+    fallback: _Tables,
+) -> pa.Int64Array:
+    """The order of rows, natively, or where a key's type has no native order, by `fallback`."""
+    if any(_is_foreign(field.type) for field in keys.schema):
+        return fallback.sort_rows(keys, descending=descending, nulls_first=nulls_first, limit=limit)
+    return pa.array(_kernels.sort_rows(keys, list(descending), list(nulls_first), -1 if limit is None else limit))
+
+
+def take(batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
+    """The rows at the given positions. Dictionaries are shared with `batch`; nested columns go through pyarrow."""
+    if rows.type not in (pa.int64(), pa.int32()):
+        rows = rows.cast(pa.int64())
+    native = [index for index, field in enumerate(batch.schema) if not _is_foreign(field.type)]
+    taken = iter(pa.record_batch(_kernels.take(batch, native, rows)).columns)
+    arrays = []
+    for column in batch.columns:
+        if _is_foreign(column.type):
+            arrays.append(pc.take(column, rows))
+        elif isinstance(column, pa.DictionaryArray):
+            arrays.append(pa.DictionaryArray.from_arrays(next(taken), column.dictionary, safe=False))
+        else:
+            arrays.append(next(taken))
+    return record_batch(arrays, batch.schema.names, len(rows))
+
+
+def _is_foreign(kind: pa.DataType) -> bool:
+    """Whether native kernels know values of this layout only by position."""
+    return pa.types.is_nested(kind) or kind == pa.month_day_nano_interval()
+
+
+def _types(kinds: Sequence[DataType]) -> pa.Schema:
+    return pa.schema([pa.field("", to_arrow(kind)) for kind in kinds])
