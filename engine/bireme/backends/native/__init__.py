@@ -1,1 +1,103 @@
-"""The native backend: C++ kernels for hosts without a GPU, every CPU's default."""
+"""The native backend: C++ kernels, every CPU's default.
+
+What has no native kernel runs in the reference backend, visibly: objects list it in `fallbacks`. Expressions are in
+`program` and `lowering`; groups, joins, sort and take in `tables`; the C++ itself, in native/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from bireme.backends import base
+from bireme.backends.native import _kernels, tables
+from bireme.backends.native.program import NativeProgram
+from bireme.backends.reference import ReferenceKernels
+from bireme.data.record import record_batch
+from bireme.data.schema import Schema
+from bireme.errors import Unsupported
+from bireme.plan.expr import Expr, WindowCall
+from bireme.plan.physical import GroupSpec
+
+
+class NativeKernels:
+    """`base.Kernels` in C++. It has no state, so one object serves any number of threads."""
+
+    name = "native"
+
+    def __init__(self) -> None:
+        self._reference = ReferenceKernels()
+
+    def program(
+        self, schema: Schema, *, predicate: Expr | None, exprs: Sequence[Expr], names: Sequence[str]
+    ) -> base.Program:
+        return NativeProgram(schema, predicate=predicate, exprs=exprs, names=names, reference=self._reference_program)
+
+    def _reference_program(
+        self, schema: Schema, predicate: Expr | None, exprs: Sequence[Expr], names: Sequence[str]
+    ) -> base.Program:
+        return self._reference.program(schema, predicate=predicate, exprs=exprs, names=names)
+
+    def group_table(self, spec: GroupSpec) -> base.GroupTable:
+        return tables.group_table(spec, self._reference)
+
+    def join_table(self, keys: pa.RecordBatch, *, null_equal_count: int) -> base.JoinTable:
+        return tables.join_table(keys, null_equal_count, self._reference)
+
+    def hash_rows(self, batch: pa.RecordBatch, columns: Sequence[int]) -> pa.UInt64Array:
+        return pa.array(_kernels.hash_rows(batch, list(columns)))
+
+    def partition(self, batch: pa.RecordBatch, columns: Sequence[int], partitions: int) -> list[pa.RecordBatch]:
+        if partitions == 1:
+            return [batch]
+        try:
+            parts = _kernels.partition(batch, list(columns), partitions)
+        except Unsupported:
+            return self._partition_by_take(batch, columns, partitions)
+        dictionaries = [column.dictionary if _is_encoded(column) else None for column in batch.columns]
+        if all(dictionary is None for dictionary in dictionaries):
+            return [_renamed(pa.record_batch(part), batch) for part in parts]
+        return [_with_dictionaries(pa.record_batch(part), batch, dictionaries) for part in parts]
+
+    def _partition_by_take(
+        self, batch: pa.RecordBatch, columns: Sequence[int], partitions: int
+    ) -> list[pa.RecordBatch]:
+        """For batches with columns that C++ does not copy (nested ones)."""
+        exported, offsets = _kernels.partition_positions(batch, list(columns), partitions)
+        positions = pa.array(exported)
+        bounds = zip(offsets, offsets[1:], strict=False)
+        return [tables.take(batch, positions.slice(start, end - start)) for start, end in bounds]
+
+    def take(self, batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
+        return tables.take(batch, rows)
+
+    def sort_rows(
+        self, keys: pa.RecordBatch, *, descending: Sequence[bool], nulls_first: Sequence[bool], limit: int | None
+    ) -> pa.Int64Array:
+        return tables.sort_rows(keys, descending, nulls_first, limit, self._reference)
+
+    def window(self, batch: pa.RecordBatch, schema: Schema, calls: Sequence[WindowCall]) -> list[pa.Array]:
+        return self._reference.window(batch, schema, calls)
+
+
+def _is_encoded(column: pa.Array) -> bool:
+    return isinstance(column, pa.DictionaryArray)
+
+
+def _renamed(part: pa.RecordBatch, batch: pa.RecordBatch) -> pa.RecordBatch:
+    return record_batch(part.columns, batch.schema.names, part.num_rows)
+
+
+def _with_dictionaries(
+    part: pa.RecordBatch, batch: pa.RecordBatch, dictionaries: Sequence[pa.Array | None]
+) -> pa.RecordBatch:
+    """Codes that left the kernels as plain integers, with the dictionaries they belong to."""
+    arrays = [
+        column if dictionary is None else pa.DictionaryArray.from_arrays(column, dictionary, safe=False)
+        for column, dictionary in zip(part.columns, dictionaries, strict=True)
+    ]
+    return record_batch(arrays, batch.schema.names, part.num_rows)
+
+
+__all__ = ["NativeKernels"]

@@ -63,9 +63,7 @@ def format_of(kind: DataType) -> str | None:
 class Lowering:
     """Adds expressions to one native program. `substitutes` are expressions that come as further columns."""
 
-    def __init__(
-        self, program: _kernels.Program, *, substitutes: dict[Expr, int], ascii_only: bool
-    ) -> None:
+    def __init__(self, program: _kernels.Program, *, substitutes: dict[Expr, int], ascii_only: bool) -> None:
         self._program = program
         self._substitutes = substitutes
         self._ascii_only = ascii_only
@@ -195,7 +193,9 @@ class Lowering:
         if left.type.scale + right.type.scale != kind.scale:
             raise Missing(expr, "a product that drops decimal places runs in the reference backend")
         narrow = left.type.precision <= DECIMAL64_DIGITS and right.type.precision <= DECIMAL64_DIGITS
-        if narrow and (kind.precision <= DECIMAL64_DIGITS or left.type.precision + right.type.precision <= kind.precision):
+        if narrow and (
+            kind.precision <= DECIMAL64_DIGITS or left.type.precision + right.type.precision <= kind.precision
+        ):
             return self._call(expr, "multiply", [self.node(left), self.node(right)])
         work = kind if kind.precision > DECIMAL64_DIGITS else decimal(38, kind.scale)
         args = [self._decimal(arg, decimal(38, arg.type.scale)) for arg in expr.args]
@@ -332,5 +332,3 @@ def _ticks(value: Any, kind: DataType) -> int:
         naive = value.astimezone(datetime.UTC).replace(tzinfo=None) if value.tzinfo is not None else value
         microseconds = (naive - _EPOCH_MOMENT) // _MICROSECOND
     return microseconds * _TICKS_A_SECOND[kind.unit] // 1_000_000
-
-

@@ -160,9 +160,7 @@ class NativeProgram:
                     substitutes[_boundary(expr, error.expr)] = len(self._schema) + len(substitutes)
         return substitutes
 
-    def _kernels(
-        self, conjuncts: Sequence[Expr], substitutes: dict[Expr, int], ascii_only: bool
-    ) -> _kernels.Program:
+    def _kernels(self, conjuncts: Sequence[Expr], substitutes: dict[Expr, int], ascii_only: bool) -> _kernels.Program:
         program = _kernels.Program()
         lowering = Lowering(program, substitutes=substitutes, ascii_only=ascii_only)
         program.set_predicate([lowering.node(conjunct) for conjunct in conjuncts])

@@ -1,0 +1,41 @@
+#include "kernels/partition.hpp"
+
+#include "arrow/errors.hpp"
+#include "kernels/hash.hpp"
+#include "kernels/take.hpp"
+
+namespace bireme {
+
+Partitioning partition_rows(std::span<const Column* const> keys, int64_t rows, uint32_t partitions) {
+  if (rows > INT32_MAX) throw Unsupported("a batch has more than 2147483647 rows");
+  Buffer hashes(rows * 8);
+  hash_rows(keys, rows, hashes.as<uint64_t>());
+  const uint64_t* hash = hashes.as<uint64_t>();
+  Partitioning result;
+  result.offsets.assign(partitions + 1, 0);
+  for (int64_t row = 0; row < rows; ++row) ++result.offsets[partition_of(hash[row], partitions) + 1];
+  for (uint32_t partition = 0; partition < partitions; ++partition) {
+    result.offsets[partition + 1] += result.offsets[partition];
+  }
+  std::vector<int64_t> next(result.offsets.begin(), result.offsets.end() - 1);
+  result.rows = Buffer(rows * 4);
+  int32_t* out = result.rows.as<int32_t>();
+  for (int64_t row = 0; row < rows; ++row) {
+    out[next[partition_of(hash[row], partitions)]++] = static_cast<int32_t>(row);
+  }
+  return result;
+}
+
+std::vector<std::vector<OutputColumn>> split(const std::vector<Column>& columns, const Partitioning& partitioning) {
+  std::vector<std::vector<OutputColumn>> parts(partitioning.offsets.size() - 1);
+  for (size_t part = 0; part < parts.size(); ++part) {
+    Column rows;
+    rows.type = simple_type(Kind::Int32);
+    rows.values = partitioning.rows.as<int32_t>() + partitioning.offsets[part];
+    rows.rows = partitioning.offsets[part + 1] - partitioning.offsets[part];
+    for (const Column& column : columns) parts[part].push_back(take(column, rows));
+  }
+  return parts;
+}
+
+}  // namespace bireme

@@ -1,0 +1,26 @@
+// Splitting the rows of a batch by the hash of a key.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "arrow/column.hpp"
+#include "arrow/output.hpp"
+
+namespace bireme {
+
+// The rows of every partition, in their order, partition after partition.
+struct Partitioning {
+  Buffer rows;                   // int32
+  std::vector<int64_t> offsets;  // partitions + 1: where each begins in `rows`
+};
+
+// `keys` are the columns that are hashed. Throws Unsupported for keys without a hash.
+Partitioning partition_rows(std::span<const Column* const> keys, int64_t rows, uint32_t partitions);
+
+// The columns of each partition; every partition owns its memory, so that it can be given up alone.
+// Throws Unsupported for columns of Kind::Other.
+std::vector<std::vector<OutputColumn>> split(const std::vector<Column>& columns, const Partitioning& partitioning);
+
+}  // namespace bireme
