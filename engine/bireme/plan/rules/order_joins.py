@@ -1,9 +1,10 @@
 """Orders joins by cost: which relations meet first, where semi-joins apply, and which side is built.
 
 The rule finds the regions of a plan that consist of joins, takes each apart into a join graph (`order_joins_graph`),
-searches for the cheapest order (`order_joins_search`, with sizes from `order_joins_sizes`) and builds the plan
-of it (`order_joins_build`). The columns of a region keep their order by a projection above. FULL joins, and relations
-that are read in several places and so run once, stay what they are, and are leaves of the regions around them.
+reduces the groupings in it (`order_joins_reduce`), searches for the cheapest order (`order_joins_search`, with sizes from
+`order_joins_sizes`) and builds the plan of it (`order_joins_build`). The columns of a region keep their order by a
+projection above. FULL joins, and relations that are read in several places and so run once, stay what they are, and
+are leaves of the regions around them.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from typing import Final
 
 from bireme.plan import tree
 from bireme.plan.context import PlanContext
-from bireme.plan.relation import Rel
+from bireme.plan.expr import Column, Exists, Expr, Literal, QuantifiedSubquery, ScalarSubquery
+from bireme.plan.relation import Rel, Scan
 from bireme.plan.rules.order_joins_build import apply_local, build
 from bireme.plan.rules.order_joins_graph import extract, is_region
+from bireme.plan.rules.order_joins_reduce import reduce_groups
 from bireme.plan.rules.order_joins_search import best_order, given_order
 from bireme.plan.rules.order_joins_sizes import GraphSizes
 from bireme.plan.statistics.estimator import Estimator
@@ -34,7 +37,7 @@ class _Ordering:
     def __init__(self, plan: Rel, estimator: Estimator) -> None:
         self._estimator = estimator
         self._done: dict[Rel, Rel] = {}
-        self._shared = _read_twice(plan)
+        self._readers = _Readers(plan)
 
     def visit(self, rel: Rel) -> Rel:
         found = self._done.get(rel)
@@ -44,11 +47,12 @@ class _Ordering:
 
     def _inside(self, rel: Rel) -> Rel:
         rebuilt = tree.with_inputs(rel, [self.visit(source) for source in rel.inputs])
-        return tree.map_subqueries(rebuilt, self.visit)
+        return tree.map_subqueries(rebuilt, self.visit) if rel in self._readers.asking else rebuilt
 
     def _order(self, region: Rel) -> Rel:
-        graph = extract(region, self.visit, lambda rel: rel in self._shared)
+        graph = extract(region, self.visit, self._readers)
         apply_local(graph)
+        reduce_groups(graph, self._estimator, self._readers.twice, self.visit)
         sizes = GraphSizes(graph, self._estimator)
         order, given = best_order(sizes), given_order(sizes, graph.shape)
         if order.cost >= given.cost * _GAIN_MIN:
@@ -56,12 +60,38 @@ class _Ordering:
         return build(graph, order, region.schema.names)
 
 
-def _read_twice(plan: Rel) -> frozenset[Rel]:
-    """Relations that more than one other reads."""
-    seen: set[Rel] = set()
-    twice: set[Rel] = set()
-    for rel in tree.relations(plan):
-        readers = [*rel.inputs, *[inner for expr in tree.expressions(rel) for inner in tree.subquery_plans(expr)]]
-        for source in readers:
-            (twice if source in seen else seen).add(source)
-    return frozenset(twice)
+class _Readers:
+    """Which relations of a plan are read `twice` or more, and which are `asking`: have subqueries in expressions."""
+
+    def __init__(self, plan: Rel) -> None:
+        self.twice: set[Rel] = set()
+        self.asking: set[Rel] = set()
+        self._seen: set[Rel] = set()
+        self._visit(plan)
+
+    def _visit(self, rel: Rel) -> None:
+        if rel in self._seen:
+            self.twice.add(rel)
+            return
+        self._seen.add(rel)
+        for source in rel.inputs:
+            self._visit(source)
+        if rel.__class__ is Scan:
+            return
+        plans: list[Rel] = []
+        for expr in tree.expressions(rel):
+            _collect_plans(expr, plans)
+        if plans:
+            self.asking.add(rel)
+            for plan in plans:
+                self._visit(plan)
+
+
+def _collect_plans(expr: Expr, plans: list[Rel]) -> None:
+    kind = expr.__class__
+    if kind is Column or kind is Literal:
+        return
+    if kind is ScalarSubquery or kind is Exists or kind is QuantifiedSubquery:
+        plans.append(expr.plan)  # type: ignore[attr-defined]
+    for part in tree.operands(expr):
+        _collect_plans(part, plans)

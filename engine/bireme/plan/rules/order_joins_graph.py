@@ -14,8 +14,9 @@ How orders are judged and searched is in `order_joins_search`; making a plan of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from bireme.data.types import BOOL
 from bireme.plan import tree
@@ -144,45 +145,56 @@ def is_region(rel: Rel) -> bool:
     return rel.__class__ is Join and rel.kind is not JoinKind.FULL
 
 
-def extract(region: Rel, visit: Callable[[Rel], Rel], is_barrier: Callable[[Rel], bool]) -> JoinGraph:
-    """The join graph of `region`. `visit` orders the plans of its leaves; a barrier inside it becomes a leaf."""
+class Readers(Protocol):
+    """What must be known of how the relations of a plan are read."""
+
+    @property
+    def twice(self) -> Container[Rel]:
+        """Those that are read in several places, and so stay whole: they are leaves."""
+        ...
+
+    @property
+    def asking(self) -> Container[Rel]:
+        """Those with subqueries in their expressions."""
+        ...
+
+
+def extract(region: Rel, visit: Callable[[Rel], Rel], readers: Readers) -> JoinGraph:
+    """The join graph of `region`; `visit` orders what is inside its leaves and subqueries."""
     graph = JoinGraph()
-    graph.outputs, graph.shape = _Extraction(graph, visit, is_barrier).walk(region, top=True)
+    graph.outputs, graph.shape = _Extraction(graph, visit, readers).walk(region, top=True)
     return graph
 
 
 class _Extraction:
     """One walk over a region, which gives each relation's columns over those of the graph, and its shape."""
 
-    def __init__(self, graph: JoinGraph, visit: Callable[[Rel], Rel], is_barrier: Callable[[Rel], bool]) -> None:
+    def __init__(self, graph: JoinGraph, visit: Callable[[Rel], Rel], readers: Readers) -> None:
         self.graph = graph
         self.visit = visit
-        self.is_barrier = is_barrier
+        self.readers = readers
 
     def walk(self, rel: Rel, *, top: bool = False) -> tuple[tuple[Expr, ...], Shape]:
-        if not is_region(rel) or (not top and self.is_barrier(rel)):
+        if not is_region(rel) or (not top and rel in self.readers.twice):
             return self._leaf(rel)
+        if rel in self.readers.asking:
+            # Ordered first: from here on expressions are moved as they are.
+            rel = tree.map_subqueries(rel, self.visit)
         match rel:
             case Filter(source, predicate):
                 outputs, shape = self.walk(source)
                 for part in tree.conjuncts(predicate):
-                    self.graph.add_conjunct(tree.substitute(self._expr(part), outputs))
+                    self.graph.add_conjunct(tree.substitute(part, outputs))
                 return outputs, shape
             case Project(source, exprs):
                 outputs, shape = self.walk(source)
-                return tuple([tree.substitute(self._expr(expr), outputs) for expr in exprs]), shape
+                return tuple([tree.substitute(expr, outputs) for expr in exprs]), shape
             case Join() if rel.kind in _ATTACHED:
                 return self._attach(rel)
             case Join():
                 return self._inner(rel)
             case _:
                 raise AssertionError(rel)
-
-    def _expr(self, expr: Expr) -> Expr:
-        """The expression with the plans of its subqueries ordered."""
-        if not tree.holds_subquery(expr):
-            return expr
-        return tree.map_expr(expr, lambda part: tree.with_plan(part, self.visit))
 
     def _leaf(self, rel: Rel) -> tuple[tuple[Expr, ...], Shape]:
         rel = self.visit(rel)
@@ -195,11 +207,11 @@ class _Extraction:
         left, left_shape = self.walk(rel.left)
         right, right_shape = self.walk(rel.right)
         for index, (left_key, right_key) in enumerate(zip(rel.left_keys, rel.right_keys, strict=True)):
-            sides = (tree.substitute(self._expr(left_key), left), tree.substitute(self._expr(right_key), right))
+            sides = (tree.substitute(left_key, left), tree.substitute(right_key, right))
             function = "is_not_distinct" if index < rel.null_equal_count else "eq"
             self.graph.add_conjunct(Call(function, sides, BOOL))
         for part in tree.conjuncts(rel.residual):
-            self.graph.add_conjunct(tree.substitute(self._expr(part), (*left, *right)))
+            self.graph.add_conjunct(tree.substitute(part, (*left, *right)))
         return (*left, *right), (left_shape, right_shape)
 
     def _attach(self, rel: Join) -> tuple[tuple[Expr, ...], Shape]:
@@ -214,8 +226,8 @@ class _Extraction:
         start = self.graph.width
         extra = tuple([Column(start + index, column.type) for index, column in enumerate(fields)])
         both = (*extra, *outputs) if mirrored else (*outputs, *extra)
-        keys = tuple([tree.substitute(self._expr(key), outputs) for key in kept_keys])
-        residual = None if rel.residual is None else tree.substitute(self._expr(rel.residual), both)
+        keys = tuple([tree.substitute(key, outputs) for key in kept_keys])
+        residual = None if rel.residual is None else tree.substitute(rel.residual, both)
         marked = rel.kind is JoinKind.MARK
         needs = 0
         for expr in (*keys, *tree.conjuncts(residual)):
@@ -229,7 +241,7 @@ class _Extraction:
             JoinKind.LEFT if mirrored else rel.kind,
             right,
             keys,
-            tuple([self._expr(key) for key in added_keys]),
+            added_keys,
             residual,
             rel.null_equal_count,
             rel.null_aware,

@@ -186,8 +186,12 @@ def _class_domains(graph: JoinGraph, estimator: Estimator, group: EqualityClass)
     """For each set of units with a member, the size of its domain; ascending."""
     columns = []
     for member, units in zip(group.members, group.units, strict=True):
-        rel, positions = assemble(graph, units)
-        columns.append((units, estimator.expression(rel, tree.remap(member, positions))))
+        unit = graph.units[units.bit_length() - 1]
+        if units & (units - 1) == 0 and unit.attachment is None:
+            columns.append((units, estimator.expression(unit.rel, tree.shift(member, -unit.start))))
+        else:
+            rel, positions = assemble(graph, units)
+            columns.append((units, estimator.expression(rel, tree.remap(member, positions))))
     found: dict[int, float] = {}
     for units, column in columns:
         domain = column.domain

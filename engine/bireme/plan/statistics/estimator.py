@@ -54,6 +54,7 @@ class Estimator:
         cache: StatisticsCache,
     ) -> None:
         self.samples = Samples(source, evaluate, cache)
+        self._cache = cache
         self._rows: dict[Rel, float] = {}
         self._columns: dict[tuple[Rel, int], ColumnEstimate] = {}
         self._chains: dict[Rel, _Chain | None] = {}
@@ -62,7 +63,8 @@ class Estimator:
         """How many rows `rel` gives."""
         found = self._rows.get(rel)
         if found is None:
-            found = self._rows[rel] = max(0.0, _ROWS[rel.__class__](self, rel))
+            found = self._kept(("rows", rel), rel, lambda: max(0.0, _ROWS[rel.__class__](self, rel)))
+            self._rows[rel] = found
         return found
 
     def column(self, rel: Rel, index: int) -> ColumnEstimate:
@@ -70,7 +72,18 @@ class Estimator:
         key = (rel, index)
         found = self._columns.get(key)
         if found is None:
-            found = self._columns[key] = _COLUMN[rel.__class__](self, rel, index)
+            found = self._kept(("column", rel, index), rel, lambda: _COLUMN[rel.__class__](self, rel, index))
+            self._columns[key] = found
+        return found
+
+    def _kept(self, key: tuple[Any, ...], rel: Rel, compute: Callable[[], Any]) -> Any:
+        """An estimate; of a filtered table it is kept for later queries (filters name the table's version)."""
+        if rel.__class__ is not Filter or self.chain(rel) is None:
+            return compute()
+        found = self._cache.get(key)
+        if found is None:
+            found = compute()
+            self._cache.put(key, found)
         return found
 
     def expression(self, rel: Rel, expr: Expr) -> ColumnEstimate:
