@@ -21,13 +21,13 @@ MERGED_BYTES_MAX: Final = 16 * MIB
 def coalesce(
     ranges: Iterable[ByteRange], *, gap_bytes_max: int = GAP_BYTES_MAX, merged_bytes_max: int = MERGED_BYTES_MAX
 ) -> tuple[ByteRange, ...]:
-    """The fewest ranges, in order of path and offset, that cover `ranges` without bridging a larger gap.
+    """The fewest ranges, in order of path, version and offset, that cover `ranges` without bridging a larger gap.
 
     Empty ranges vanish. Ranges that overlap or touch are merged whatever the size of the result, so that no byte is
     asked for twice.
     """
     merged: list[ByteRange] = []
-    for wanted in sorted(ranges):
+    for wanted in sorted(ranges, key=_place):
         if wanted.length == 0:
             continue
         if merged and _joins(merged[-1], wanted, gap_bytes_max, merged_bytes_max):
@@ -37,6 +37,10 @@ def coalesce(
         else:
             merged.append(wanted)
     return tuple(merged)
+
+
+def _place(wanted: ByteRange) -> tuple[str, str, int]:
+    return wanted.path, wanted.version, wanted.offset
 
 
 def _joins(last: ByteRange, wanted: ByteRange, gap_bytes_max: int, merged_bytes_max: int) -> bool:

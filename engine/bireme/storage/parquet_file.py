@@ -129,7 +129,7 @@ def parse_metadata(footer: bytes) -> Any:
 def _parse(path: str, version: str, footer: bytes, size: int) -> ParquetFile:
     try:
         metadata = parse_metadata(footer)
-        arrow_schema = metadata.schema.to_arrow_schema()
+        arrow_schema = _with_microseconds(metadata.schema.to_arrow_schema(), metadata)
         groups = tuple([metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)])
         leaf_count = metadata.num_columns
     except pa.ArrowNotImplementedError as error:
@@ -146,6 +146,16 @@ def _parse(path: str, version: str, footer: bytes, size: int) -> ParquetFile:
     return ParquetFile(
         path, version, footer, metadata, arrow_schema, schema, leaves, size - _END_BYTES - len(footer), groups
     )
+
+
+def _with_microseconds(schema: pa.Schema, metadata: Any) -> pa.Schema:
+    """INT96, an old format of moments, as microseconds: nanoseconds in 64 bits do not hold all of its values."""
+    if len(schema) != metadata.num_columns:
+        return schema
+    for index, field in enumerate(schema):
+        if metadata.schema.column(index).physical_type == "INT96" and pa.types.is_timestamp(field.type):
+            schema = schema.set(index, field.with_type(pa.timestamp("us", field.type.tz)))
+    return schema
 
 
 def _schema(path: str, arrow_schema: pa.Schema) -> Schema:
