@@ -16,7 +16,7 @@ from bireme.plan.optimize import optimize
 from bireme.plan.physical import Dag
 from bireme.plan.relation import Rel
 from bireme.plan.rules.share import shared
-from bireme.plan.statistics import Estimator, StatisticsCache
+from bireme.plan.statistics import StatisticsCache
 from bireme.session.tables import SessionTables
 
 # Two partitions per compute slot even out their sizes; more only cut them smaller.
@@ -36,14 +36,16 @@ class Planner:
         """The plan after all rules."""
         return optimize(plan, self._context())
 
-    def lower(self, optimized: Rel) -> Dag:
-        """The pipelines of an optimized plan."""
+    def plan(self, plan: Rel) -> tuple[Rel, Dag]:
+        """The plan after all rules, and its pipelines; both from the same estimates."""
         context = self._context()
-        estimator = Estimator(context.source, context.evaluate, self._cache)
-        return lower(optimized, rows=estimator.rows, shared=shared(optimized), partitions_max=self._partitions_max)
+        optimized = optimize(plan, context)
+        rows = context.estimates.rows
+        dag = lower(optimized, rows=rows, shared=shared(optimized), partitions_max=self._partitions_max)
+        return optimized, dag
 
     def _context(self) -> PlanContext:
-        return PlanContext(source=self._tables.source, evaluate=self._evaluate)
+        return PlanContext(source=self._tables.source, evaluate=self._evaluate, cache=self._cache)
 
     def _evaluate(self, predicate: Expr, batch: pa.RecordBatch, schema: Schema) -> pa.BooleanArray:
         program = self._kernels.program(schema, predicate=None, exprs=[predicate], names=["predicate"])

@@ -173,10 +173,9 @@ class Session:
         return write_file(self._pulled(dag), dag.schema.to_result_arrow(), path, "parquet")
 
     def explain(self, plan: Rel, *, optimized: bool, physical: bool, analyze: bool) -> str:
-        chosen = self._planner.optimize(plan) if optimized or physical or analyze else plan
         if not (physical or analyze):
-            return explain(chosen)
-        dag = self._planner.lower(chosen)
+            return explain(self._planner.optimize(plan) if optimized else plan)
+        chosen, dag = self._planner.plan(plan)
         text = f"{explain(chosen)}\n\n{explain_dag(dag)}"
         if not analyze:
             return text
@@ -191,7 +190,7 @@ class Session:
     def _plan(self, plan: Rel) -> Dag:
         if not self._closed.alive:
             raise ConfigError("the session is closed; connect() a new one")
-        return self._planner.lower(self._planner.optimize(plan))
+        return self._planner.plan(plan)[1]
 
     async def _start(self, dag: Dag) -> ResultStream:
         return self._worker.run(dag, PipelineStages(dag, self._kernels, self._tables.source))

@@ -52,7 +52,7 @@ class _DuckDB:
             self._connection.execute(f"create view {table} as select * from read_parquet('{path}')")
 
     def run(self, sql: str) -> pa.Table:
-        return self._connection.execute(sql).to_arrow_table()
+        return self._connection.sql(sql).to_arrow_table()
 
 
 class _Polars:
