@@ -1,0 +1,122 @@
+"""Casts of columns: whole numbers and dates by their counts, everything else value by value as constants are cast.
+
+What a cast does to a value is in `plan.functions.conversion`; the short ways here are equal to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from bireme.backends.reference.values import from_values, to_values
+from bireme.backends.reference.vectors import (
+    Bools,
+    Numbers,
+    floats,
+    floored,
+    from_floats,
+    from_integers,
+    integers,
+    nulls_of,
+    range_of,
+    rounded_quotient,
+    scaled,
+)
+from bireme.data.record import plain
+from bireme.data.types import BOOL, DATE, DataType, Kind, to_arrow
+from bireme.errors import ConversionFault
+from bireme.plan.functions.conversion import convert
+
+_TICKS_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def cast_array(array: pa.Array, source: DataType, target: DataType, safe: bool) -> pa.Array:
+    """A column as one of type `target`; ConversionFault, or NULL where `safe`, for what does not convert."""
+    array = plain(array)
+    if source is target:
+        return array
+    if source.kind is Kind.NULL:
+        return pa.nulls(len(array), to_arrow(target))
+    counted = _counts(array, source, target)
+    if counted is not None:
+        return _checked(counted, array, source, target, safe)
+    if target.is_float and (_is_exact(source) or source.is_float):
+        return _to_float(array, source, target, safe)
+    return _by_value(array, source, target, safe)
+
+
+def _is_exact(kind: DataType) -> bool:
+    return kind.is_integer or kind.kind is Kind.DECIMAL or kind is BOOL
+
+
+def _counts(array: pa.Array, source: DataType, target: DataType) -> Numbers | None:
+    """The whole numbers of the result, not yet checked for its range; None for casts that are not of whole numbers."""
+    if _is_exact(source) and _is_exact(target):
+        if target is BOOL:
+            return np.where(integers(array) != 0, 1, 0)
+        if target.scale >= source.scale:
+            return scaled(integers(array), 10 ** (target.scale - source.scale))
+        return rounded_quotient(integers(array), 10 ** (source.scale - target.scale))
+    if source is DATE and target.kind is Kind.TIMESTAMP:
+        return scaled(integers(array), _TICKS_A_DAY[target.unit])
+    if source.kind is Kind.TIMESTAMP and target is DATE:
+        return floored(integers(array), _TICKS_A_DAY[source.unit])
+    if source.kind is Kind.TIMESTAMP and target.kind is Kind.TIMESTAMP:
+        finer, coarser = _TICKS_A_DAY[target.unit], _TICKS_A_DAY[source.unit]
+        if finer >= coarser:
+            return scaled(integers(array), finer // coarser)
+        return floored(integers(array), coarser // finer)
+    return None
+
+
+def _checked(counts: Numbers, array: pa.Array, source: DataType, target: DataType, safe: bool) -> pa.Array:
+    missing = nulls_of(array)
+    low, high = (0, 1) if target is BOOL else range_of(target)
+    outside = np.asarray((counts < low) | (counts > high), np.bool_) & ~missing
+    if outside.any() and not safe:
+        _fail(array, outside, source, target)
+    return from_integers(counts, missing | outside, target, lambda _: "a cast")
+
+
+def _fail(array: pa.Array, outside: Bools, source: DataType, target: DataType) -> None:
+    """Raises the error that casting the first value outside raises."""
+    row = int(np.flatnonzero(outside)[0])
+    value = to_values(array.slice(row, 1), source)[0]
+    convert(value, source, target)
+    raise ConversionFault(f"cannot convert {value} from {source} to {target}")
+
+
+def _to_float(array: pa.Array, source: DataType, target: DataType, safe: bool) -> pa.Array:
+    missing = nulls_of(array)
+    values = floats(array) if source.is_float else _as_doubles(integers(array), source.scale)
+    if target.kind is Kind.FLOAT32:
+        with np.errstate(over="ignore"):
+            outside = np.isfinite(values) & ~np.isfinite(values.astype(np.float32)) & ~missing
+        if outside.any() and not safe:
+            _fail(array, outside, source, target)
+        missing = missing | outside
+    return from_floats(values, missing, target)
+
+
+def _as_doubles(counts: Numbers, scale: int) -> npt.NDArray[np.float64]:
+    """Unscaled counts as doubles, over the power of ten as a double."""
+    return counts.astype(np.float64) / float(10**scale)
+
+
+def _by_value(array: pa.Array, source: DataType, target: DataType, safe: bool) -> pa.Array:
+    """Each different value converted once."""
+    known: dict[Any, Any] = {}
+    converted = []
+    for value in to_values(array, source):
+        if value not in known:
+            try:
+                known[value] = convert(value, source, target)
+            except ConversionFault:
+                if not safe:
+                    raise
+                known[value] = None
+        converted.append(known[value])
+    return from_values(converted, target)

@@ -1,0 +1,92 @@
+"""The reference backend: the meaning of every kernel, plainly, in pyarrow and numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from bireme.backends.base import GroupTable, JoinTable, Program
+from bireme.backends.hash import hash_rows
+from bireme.backends.reference.expressions import Scope, check_supported, kept_rows
+from bireme.backends.reference.groups import ReferenceGroupTable, split, take_rows
+from bireme.backends.reference.joins import ReferenceJoinTable
+from bireme.backends.reference.keys import sort_rows
+from bireme.backends.reference.vectors import nulls_of
+from bireme.backends.reference.windows import compute_window
+from bireme.data.record import record_batch
+from bireme.data.schema import Schema
+from bireme.plan.expr import Column, Expr, WindowCall
+from bireme.plan.physical import GroupSpec
+
+
+class ReferenceProgram:
+    """A filter and projection, interpreted."""
+
+    def __init__(self, predicate: Expr | None, exprs: Sequence[Expr], names: Sequence[str]) -> None:
+        self._predicate = predicate
+        self._exprs = tuple(exprs)
+        self._names = tuple(names)
+
+    @property
+    def fallbacks(self) -> tuple[str, ...]:
+        return ()
+
+    def run(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows where the predicate is TRUE, with the expressions computed for them."""
+        columns: list[pa.Array] = batch.columns
+        rows = batch.num_rows
+        if self._predicate is not None:
+            kept = kept_rows(self._predicate, columns, rows)
+            if len(kept) < rows:
+                used = take_rows(batch, kept)
+                columns, rows = used.columns, len(kept)
+        scope = Scope(columns, rows)
+        # A column that is only passed on keeps its dictionary.
+        arrays = [columns[e.index] if isinstance(e, Column) else scope.evaluate(e) for e in self._exprs]
+        return record_batch(arrays, self._names, rows)
+
+
+class ReferenceKernels:
+    """Slow but plain kernels; see `backends.base.Kernels` for what each one means."""
+
+    @property
+    def name(self) -> str:
+        return "reference"
+
+    def program(
+        self, schema: Schema, *, predicate: Expr | None, exprs: Sequence[Expr], names: Sequence[str]
+    ) -> Program:
+        for expr in exprs:
+            check_supported(expr)
+        if predicate is not None:
+            check_supported(predicate)
+        return ReferenceProgram(predicate, exprs, names)
+
+    def group_table(self, spec: GroupSpec) -> GroupTable:
+        return ReferenceGroupTable(spec)
+
+    def join_table(self, keys: pa.RecordBatch, *, null_equal_count: int) -> JoinTable:
+        return ReferenceJoinTable(keys, null_equal_count)
+
+    def hash_rows(self, batch: pa.RecordBatch, columns: Sequence[int]) -> pa.UInt64Array:
+        return pa.array(hash_rows([batch.column(index) for index in columns], batch.num_rows), pa.uint64())
+
+    def partition(self, batch: pa.RecordBatch, columns: Sequence[int], partitions: int) -> list[pa.RecordBatch]:
+        hashes = hash_rows([batch.column(index) for index in columns], batch.num_rows)
+        return split(batch, hashes, partitions)
+
+    def take(self, batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
+        missing = nulls_of(rows)
+        positions = np.asarray(rows.cast(pa.int64()).fill_null(0), np.int64)
+        return take_rows(batch, positions, missing)
+
+    def sort_rows(
+        self, keys: pa.RecordBatch, *, descending: Sequence[bool], nulls_first: Sequence[bool], limit: int | None
+    ) -> pa.Int64Array:
+        order = sort_rows(keys.columns, descending, nulls_first, keys.num_rows)
+        return pa.array(order[:limit], pa.int64())
+
+    def window(self, batch: pa.RecordBatch, schema: Schema, calls: Sequence[WindowCall]) -> list[pa.Array]:
+        return [compute_window(batch, call) for call in calls]

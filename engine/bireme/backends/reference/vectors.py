@@ -1,0 +1,259 @@
+"""Arrow columns as numpy arrays and back, without loss.
+
+Integers, decimals (their unscaled count), dates, times and timestamps are all whole numbers here: an int64 array where
+every value fits, else an object array of python integers. Slots of NULLs hold zero. `from_integers` is where a value
+that leaves its type becomes an Overflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from bireme.data.record import plain
+from bireme.data.types import BOOL, DataType, Kind, to_arrow
+from bireme.errors import Overflow
+from bireme.plan.expr import Interval
+from bireme.plan.functions.conversion import integer_range
+
+Numbers = npt.NDArray[Any]
+Bools = npt.NDArray[np.bool_]
+
+INT64_BOUND: Final = 1 << 63
+_MONTH_DAY_NANO: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
+_MASK_64: Final = (1 << 64) - 1
+
+
+def nulls_of(array: pa.Array) -> Bools:
+    """Where the column is NULL."""
+    if pa.types.is_null(array.type):
+        return np.ones(len(array), np.bool_)
+    if array.null_count == 0:
+        return np.zeros(len(array), np.bool_)
+    return np.asarray(array.is_null(), np.bool_)
+
+
+def any_null(arrays: list[pa.Array]) -> Bools:
+    """Where one of the columns is NULL."""
+    found = nulls_of(arrays[0])
+    for array in arrays[1:]:
+        found = found | nulls_of(array)
+    return found
+
+
+def fixed(array: pa.Array, dtype: Any, per_value: int = 1) -> Numbers:
+    """The values as they lie in the buffer of a fixed-width column; slots of NULLs hold anything."""
+    if len(array) == 0:
+        return np.empty(0, dtype)
+    everything: Numbers = np.frombuffer(array.buffers()[1], dtype)
+    return everything[array.offset * per_value : (array.offset + len(array)) * per_value]
+
+
+def integers(array: pa.Array) -> Numbers:
+    """The whole numbers of a column of integers, decimals, dates, times, timestamps or truths."""
+    kind = array.type
+    if pa.types.is_null(kind):
+        return np.zeros(len(array), np.int64)
+    if pa.types.is_boolean(kind):
+        return np.asarray(array.fill_null(False)).astype(np.int64)
+    if pa.types.is_decimal128(kind):
+        values = _wide_integers(array)
+    elif pa.types.is_unsigned_integer(kind):
+        unsigned = fixed(array, f"<u{kind.bit_width // 8}")
+        large = kind.bit_width == 64 and bool((unsigned >> np.uint64(63)).any())
+        values = unsigned.astype(object if large else np.int64)
+    else:
+        values = fixed(array, f"<i{kind.bit_width // 8}").astype(np.int64)
+    if array.null_count:
+        values[nulls_of(array)] = 0
+    return values
+
+
+def _wide_integers(array: pa.Array) -> Numbers:
+    halves = fixed(array, "<u8", 2)
+    lower, upper = halves[0::2].copy(), halves[1::2].view(np.int64).copy()
+    if array.null_count:
+        missing = nulls_of(array)
+        lower[missing], upper[missing] = 0, 0
+    low = lower.view(np.int64)
+    if np.array_equal(low >> 63, upper):
+        return low
+    wide: Numbers = upper.astype(object) * (1 << 64) + lower.astype(object)
+    return wide
+
+
+def floats(array: pa.Array) -> npt.NDArray[np.float64]:
+    """The doubles of a column of floats; slots of NULLs hold zero."""
+    values = fixed(array, f"<f{array.type.bit_width // 8}").astype(np.float64)
+    if array.null_count:
+        values[nulls_of(array)] = 0.0
+    return values
+
+
+def bools(array: pa.Array) -> Bools:
+    """The truths of a column; FALSE where NULL."""
+    if pa.types.is_null(array.type):
+        return np.zeros(len(array), np.bool_)
+    return np.asarray(array.fill_null(False), np.bool_)
+
+
+def texts(array: pa.Array) -> list[str | None]:
+    """The texts of a column as python strings."""
+    values: list[str | None] = plain(array).to_pylist()
+    return values
+
+
+def intervals(array: pa.Array) -> list[Interval | None]:
+    """The intervals of a column."""
+    spans = fixed(array, _MONTH_DAY_NANO)
+    missing = nulls_of(array)
+    rows = zip(spans["months"].tolist(), spans["days"].tolist(), spans["nanoseconds"].tolist(), strict=True)
+    return [None if gone else Interval(*row) for gone, row in zip(missing, rows, strict=True)]
+
+
+# ------------------------------------------------------------------------------------------ back to Arrow
+
+
+def from_bools(values: Bools, missing: Bools | None = None) -> pa.Array:
+    """A BOOL column."""
+    return pa.array(np.asarray(values, np.bool_), pa.bool_(), mask=missing)
+
+
+def from_floats(values: Numbers, missing: Bools, kind: DataType) -> pa.Array:
+    """A column of floats; infinite where a float is too narrow for the double."""
+    with np.errstate(over="ignore"):
+        narrowed = np.asarray(values, np.float64).astype(np.float32 if kind.kind is Kind.FLOAT32 else np.float64)
+    return pa.array(narrowed, to_arrow(kind), mask=missing, from_pandas=False)
+
+
+def range_of(kind: DataType) -> tuple[int, int]:
+    """The smallest and largest whole number of a type."""
+    if kind.is_integer:
+        return integer_range(kind)
+    if kind.kind is Kind.DECIMAL:
+        limit = 10**kind.precision - 1
+        return -limit, limit
+    bits = 32 if kind.kind is Kind.DATE or (kind.kind is Kind.TIME and kind.unit in ("s", "ms")) else 64
+    return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+
+
+def from_integers(values: Numbers, missing: Bools, kind: DataType, describe: Callable[[int], str]) -> pa.Array:
+    """A column of integers, decimals, dates, times or timestamps from whole numbers.
+
+    Raises Overflow for a number that is not NULL and not in the range of the type; `describe` tells by row what it was.
+    """
+    if kind is BOOL:
+        return from_bools(values != 0, missing)
+    low, high = range_of(kind)
+    outside = np.asarray((values < low) | (values > high), np.bool_) & ~missing
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        raise Overflow(f"{describe(row)} leaves the range of {kind}; cast to a wider type first")
+    if missing.any():
+        values = np.where(missing, 0, values)
+    return _pack(values, missing, kind)
+
+
+def _pack(values: Numbers, missing: Bools, kind: DataType) -> pa.Array:
+    arrow = to_arrow(kind)
+    if pa.types.is_decimal128(arrow):
+        words = _halves(values)
+    else:
+        sign = "u" if pa.types.is_unsigned_integer(arrow) else "i"
+        words = np.ascontiguousarray(values.astype(np.dtype(f"<{sign}{arrow.bit_width // 8}")))
+    validity = None
+    if missing.any():
+        validity = pa.py_buffer(np.packbits(~missing, bitorder="little").tobytes())
+    return pa.Array.from_buffers(arrow, len(values), [validity, pa.py_buffer(words.tobytes())])
+
+
+def _halves(values: Numbers) -> Numbers:
+    halves = np.empty(len(values) * 2, np.uint64)
+    if values.dtype == object:
+        halves[0::2] = np.array([int(value) & _MASK_64 for value in values], np.uint64)
+        halves[1::2] = np.array([(int(value) >> 64) & _MASK_64 for value in values], np.uint64)
+    else:
+        narrow = values.astype(np.int64)
+        halves[0::2] = narrow.view(np.uint64)
+        halves[1::2] = (narrow >> 63).view(np.uint64)
+    return halves
+
+
+def from_intervals(values: list[Interval | None]) -> pa.Array:
+    """An INTERVAL column; Overflow for parts that do not fit it."""
+    try:
+        return pa.array(values, pa.month_day_nano_interval())
+    except (OverflowError, pa.ArrowInvalid):
+        raise Overflow("an interval leaves the range of its months, days or nanoseconds") from None
+
+
+def from_texts(values: list[str | None]) -> pa.Array:
+    """A STRING column."""
+    return pa.array(values, pa.string())
+
+
+# ------------------------------------------------------------------------------- exact whole-number arithmetic
+
+
+def magnitude(values: Numbers) -> int:
+    """The largest absolute value, as a python integer."""
+    if len(values) == 0:
+        return 0
+    return max(abs(int(values.max())), abs(int(values.min())))
+
+
+def widened(values: Numbers, bound: int) -> Numbers:
+    """The values as python integers where results up to `bound` would not fit 64 bits."""
+    return values.astype(object) if bound >= INT64_BOUND and values.dtype != object else values
+
+
+def exact_sum(left: Numbers, right: Numbers) -> Numbers:
+    bound = magnitude(left) + magnitude(right)
+    total: Numbers = widened(left, bound) + widened(right, bound)
+    return total
+
+
+def exact_difference(left: Numbers, right: Numbers) -> Numbers:
+    bound = magnitude(left) + magnitude(right)
+    difference: Numbers = widened(left, bound) - widened(right, bound)
+    return difference
+
+
+def exact_product(left: Numbers, right: Numbers) -> Numbers:
+    bound = magnitude(left) * magnitude(right)
+    product: Numbers = widened(left, bound) * widened(right, bound)
+    return product
+
+
+def scaled(values: Numbers, factor: int) -> Numbers:
+    """values * factor."""
+    product: Numbers = widened(values, magnitude(values) * abs(factor)) * factor
+    return product
+
+
+def floored(values: Numbers, divisor: int) -> Numbers:
+    """values / divisor (positive) rounded down."""
+    quotient: Numbers = values // divisor
+    return quotient
+
+
+def truncated_quotient(left: Numbers, right: Numbers) -> Numbers:
+    """left / right rounded toward zero; `right` holds no zero."""
+    left = widened(left, magnitude(left) + 1)
+    quotient: Numbers = np.abs(left) // np.abs(right)
+    return np.where((left < 0) != (right < 0), -quotient, quotient)
+
+
+def rounded_quotient(values: Numbers, divisor: int) -> Numbers:
+    """values / divisor (positive) rounded half away from zero."""
+    if divisor == 1:
+        return values
+    half = divisor // 2
+    bound = magnitude(values) + half
+    wide = values.astype(object) if max(bound, divisor) >= INT64_BOUND else values
+    quotient: Numbers = (np.abs(wide) + half) // divisor
+    return np.where(wide < 0, -quotient, quotient)
