@@ -1,7 +1,7 @@
 """Both storage seams in memory, with faults drawn from a seed.
 
-`MemorySource` gives bytes that depend only on the range, so that a reader can tell a wrong byte. `MemorySpill` keeps packed
-batches; a fault is a full disk, an IO error, or a flipped bit that reading must notice.
+`MemorySource` gives bytes that depend only on the range, so that a reader can tell a wrong byte. `MemorySpill` keeps
+packed batches; a fault is a full disk, an IO error, or a flipped bit that reading must notice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Small fake stages whose right answer is known: each row is an int64 `v`, and a pipeline adds a constant to it.
 
-A STREAM, SERIAL or PARTITION pipeline passes its rows on, with `v + add`, hashed over the partitions of its edge. A *counting*
-pipeline keeps rows per slot as state and gives them out at the end, in parts. A pipeline with a limit says `enough`.
+A STREAM, SERIAL or PARTITION pipeline passes its rows on, with `v + add`, spread over the partitions of its edge. One
+with `state` keeps rows per slot and gives them out at the end, sorted, in parts. One with a limit says `enough`.
 Misbehaviour (running out of memory, failing) is drawn before a call changes anything.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from bireme.errors import Overflow
 from bireme.operators.base import Emission, Output
 from bireme.plan.physical import EmitSink, Pipeline
 from bireme.storage.base import ByteRange, Split
+from support.disk import bytes_of
 
 ROW_SCHEMA = Schema((Field("v", INT64),))
 
@@ -46,13 +47,13 @@ class FakeSplit:
         return 8 * len(self.values)
 
     def decode(self, buffers: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatch]:
-        assert [buffer.size for buffer in buffers] == [one.length for one in self.ranges]
+        assert [buffer.to_pybytes() for buffer in buffers] == [bytes_of(one) for one in self.ranges]
         yield rows_batch(self.values)
 
 
 @dataclass(slots=True)
 class FakeWork:
-    """What a fake stage does. `state` keeps rows until `finish` in `parts` parts; `limit` stops after that many rows."""
+    """What a fake stage does. `state` keeps rows until `finish` in `parts`; `limit` stops after that many rows."""
 
     add: int = 0
     splits: tuple[FakeSplit, ...] = ()
@@ -68,7 +69,7 @@ class FakeWork:
 
 
 @dataclass(slots=True)
-class Ledgerless:
+class Counts:
     """What all stages of a query count together, to be checked at the end."""
 
     opened: int = 0
@@ -83,7 +84,7 @@ class Ledgerless:
 class FakeStage:
     """One fake stage; it checks that it is called as `operators.base.Stage` promises."""
 
-    def __init__(self, pipeline: Pipeline, work: FakeWork, counts: Ledgerless, rng: random.Random) -> None:
+    def __init__(self, pipeline: Pipeline, work: FakeWork, counts: Counts, rng: random.Random) -> None:
         self.pipeline = pipeline
         self.work = work
         self._counts = counts
@@ -113,8 +114,8 @@ class FakeStage:
 
     def run_batches(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> Output:
         with _Call(self, "batches", sequence, slot):
-            given = batches or [rows_batch(self.work.values)]
-            return self._run(list(given), slot)
+            values = [value for batch in batches for value in batch.column(0).to_pylist()]
+            return self._run([rows_batch(values if batches else self.work.values)], slot)
 
     def enough(self) -> bool:
         return self.work.limit is not None and self._passed >= self.work.limit
@@ -215,7 +216,7 @@ class FakeStages:
     """A StageSet of fake stages."""
 
     def __init__(self, works: dict[PipelineId, FakeWork], seed: int = 0) -> None:
-        self.counts = Ledgerless()
+        self.counts = Counts()
         self.works = works
         self._rng = random.Random(seed)
 
@@ -227,6 +228,3 @@ class FakeStages:
 
     def close(self) -> None:
         self.counts.set_closed += 1
-
-
-Expect = Callable[[], list[int]]

@@ -58,13 +58,18 @@ _OPERATORS = {
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "int_divide": "//", "modulo": "%", "eq": "=",
     "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "is_distinct": "IS DISTINCT FROM",
     "is_not_distinct": "IS NOT DISTINCT FROM", "concat_op": "||", "and": "AND", "or": "OR",
+    "bitwise_and": "&", "bitwise_or": "|", "shift_left": "<<", "shift_right": ">>",
 }  # fmt: skip
-_PREFIXES = {"not": "NOT", "negate": "-"}
+_PREFIXES = {"not": "NOT", "negate": "-", "bitwise_not": "~"}
 _TESTS = {
     "is_null": "IS NULL", "is_not_null": "IS NOT NULL", "is_true": "IS TRUE", "is_not_true": "IS NOT TRUE",
     "is_false": "IS FALSE", "is_not_false": "IS NOT FALSE",
 }  # fmt: skip
-_NAMES = {"position": "strpos", "count_star": "count"}
+_NAMES = {
+    "position": "strpos", "count_star": "count", "is_nan": "isnan", "is_inf": "isinf", "is_finite": "isfinite",
+    "bitwise_xor": "xor",
+}  # fmt: skip
+_INTEGER_COUNTS = frozenset({"lpad", "rpad"})
 _UNFRAMED = frozenset(
     {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"}
 )  # fmt: skip
@@ -270,6 +275,8 @@ class _Printer:
         if function in ("like", "ilike"):
             escape = f" ESCAPE {args[2]}" if len(args) > 2 else ""
             return f"({args[0]} {function.upper()} {args[1]}{escape})"
+        if function in _INTEGER_COUNTS:
+            args[1] = f"CAST({args[1]} AS INTEGER)"
         return f"{_NAMES.get(function, function)}({', '.join(args)})"
 
     def quantified(self, expr: QuantifiedSubquery, name: Namer, around: Around) -> str:

@@ -19,7 +19,8 @@ TABLES = {
     "v": """(a BIGINT, b INTEGER, e TIMESTAMP);
         INSERT INTO v VALUES (1, 10, '2020-01-01 10:00:00'), (3, 31, '2020-01-02 11:30:15.5'), (5, NULL, NULL)""",
     "w": """(g VARCHAR, h VARCHAR, n INTEGER);
-        INSERT INTO w VALUES ('a', 'x', 1), ('a', 'y', 2), ('b', 'x', 3), ('b', NULL, 4), (NULL, 'x', 5), ('a', 'x', 6)""",
+        INSERT INTO w VALUES ('a', 'x', 1), ('a', 'y', 2), ('b', 'x', 3), ('b', NULL, 4), (NULL, 'x', 5), ('a', 'x',
+        6)""",
 }
 
 

@@ -277,6 +277,10 @@ class Graph:
         fault = error if isinstance(error, BiremeError) else _bug(error)
         self._finish(fault)
 
+    def fault(self) -> BiremeError | None:
+        """What it failed with, if it did."""
+        return self.outcome.result() if self.outcome.done() and not self.outcome.cancelled() else None
+
     def close(self) -> None:
         """The query ends here, whatever is still to do. Idempotent."""
         if self.closed:
@@ -296,9 +300,9 @@ class Graph:
         for holder in self.holders.values():
             await holder.wait_quiet()
 
-    def free(self) -> None:
-        """Closes stages and gives back what is left; after `close` and `wait_quiet`."""
-        if not self.closed or not self._is_quiet():
+    def free(self, *, force: bool) -> None:
+        """Closes stages and gives back what is left; after `close` and `wait_quiet`, unless forced."""
+        if not force and not (self.closed and self._is_quiet()):
             raise EngineBug(f"{self!r} is freed while it runs")
         for pipeline in self.pipelines.values():
             pipeline.close()

@@ -183,6 +183,10 @@ class LivePipeline:
         sequence = task.sequence if task.kind is not TaskKind.FINISH else self.next_input + task.sequence
         for holder, producer in self.sinks:
             made = [one for one in result.made if one.edge == holder.edge.id]
+            if holder.state.closed:
+                # All readers have enough; it only goes on because something comes after it.
+                self._note_dropped(task, sum([one.content.num_rows for one in made]))
+                continue
             holder.put(producer, sequence, [self._batch(one, grant) for one in made])
         self._let_go(task)
         if task.kind is TaskKind.FINISH:
@@ -207,10 +211,12 @@ class LivePipeline:
         self.graph.settle()
 
     def fail(self, task: Task | None, error: BaseException) -> None:
+        if self.phase < Phase.STOPPING:
+            # Before anything settles, or the pipeline would seem to have done its last input.
+            self.graph.fail(error)
         if task is not None:
             self._out(task)
             self._drop(task, 0)
-        self.graph.fail(error)
 
     def _out(self, task: Task) -> None:
         self.in_flight -= 1
@@ -243,10 +249,13 @@ class LivePipeline:
 
     def _drop(self, task: Task, rows: int) -> None:
         if rows:
-            self.graph.recorder.record(OutputDropped(self.query, self.pipeline.id, task.id, rows))
+            self._note_dropped(task, rows)
         self._let_go(task)
         self.graph.touch(self)
         self.graph.settle()
+
+    def _note_dropped(self, task: Task, rows: int) -> None:
+        self.graph.recorder.record(OutputDropped(self.query, self.pipeline.id, task.id, rows))
 
     def _let_go(self, task: Task) -> None:
         """The inputs of `task` are used up."""

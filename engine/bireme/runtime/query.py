@@ -39,6 +39,8 @@ class Query:
         self._mover = mover
         self._on_end = ended
         self._closed_by_caller = False
+        self._lost = False
+        self._task: asyncio.Task[None] | None = None
         graph.recorder.listen(self.id, self.profile.hear)
 
     def __repr__(self) -> str:
@@ -46,7 +48,7 @@ class Query:
         return f"<Query {self.id}, {state}: {self.graph!r}>"
 
     def start_in(self, group: asyncio.TaskGroup) -> None:
-        group.create_task(self.run(), name=f"query/{self.id}")
+        self._task = group.create_task(self.run(), name=f"query/{self.id}")
 
     async def run(self) -> None:
         graph = self.graph
@@ -58,7 +60,7 @@ class Query:
         except* BiremeError as errors:
             self.error = _first(errors)
         except* asyncio.CancelledError:
-            self.error = Cancelled("the query was cancelled")
+            self.error = self.graph.fault() or Cancelled("the query was cancelled")
         except* Exception as errors:
             bug = errors.exceptions[0]
             self.error = EngineBug(f"the query's own loop raised {type(bug).__name__}: {bug}")
@@ -81,7 +83,7 @@ class Query:
         """Runs to its end, however often the query is cancelled meanwhile."""
         graph = self.graph
         graph.close()
-        while True:
+        while not self._lost:
             try:
                 await graph.wait_quiet()
                 await self._mover.drained()
@@ -89,15 +91,17 @@ class Query:
             except asyncio.CancelledError:
                 continue
         try:
-            graph.free()
+            graph.free(force=self._lost)
         except Exception as error:
             self.error = self.error or EngineBug(f"closing a stage raised {type(error).__name__}: {error}")
 
     def lost(self, error: BaseException | None) -> None:
-        """The worker itself broke before the query could end."""
+        """The worker itself broke: nothing that runs for this query will ever end, so it does not wait for it."""
         if not self.ended.is_set():
-            self.error = EngineBug(f"the worker ended under the query: {error!r}")
-            self.ended.set()
+            self._lost = True
+            self.graph.fail(EngineBug(f"the worker broke under the query: {error!r}"))
+            if self._task is not None:
+                self._task.cancel()
 
     def _outcome(self) -> str:
         if self._closed_by_caller:

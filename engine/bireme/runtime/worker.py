@@ -8,10 +8,11 @@ are handed in or chosen here and nowhere else.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from itertools import count
 from types import TracebackType
+from typing import Any
 
 from bireme.clock import Clock, MonotonicClock
 from bireme.config import Config
@@ -179,24 +180,28 @@ class Worker:
             async with asyncio.TaskGroup() as group:
                 self._group = group
                 executors = [
-                    group.create_task(executor.run(), name=executor.name)
+                    group.create_task(self._guard(executor.run()), name=executor.name)
                     for executor in (self.memory, self.compute, self.preload)
                 ]
                 ready.set_result(None)
                 await self._stop.wait()
                 for executor in executors:
                     executor.cancel()
-        except BaseException as error:
-            self._fault = error
-            if isinstance(error, asyncio.CancelledError):
-                raise
         finally:
             self._stop.set()
-            for query in tuple(self._queries.values()):
-                query.lost(self._fault)
             self._watchdog.close()
             self._compute_threads.close()
             self._io_threads.close()
+
+    async def _guard(self, executor: Coroutine[Any, Any, None]) -> None:
+        """An executor that breaks takes all queries with it, each with the reason, instead of hanging them."""
+        try:
+            await executor
+        except Exception as error:
+            self._fault = error
+            self._stop.set()
+            for query in tuple(self._queries.values()):
+                query.lost(error)
 
     # ---------------------------------------------------------------------------------- queries
 

@@ -189,7 +189,10 @@ class ComputeExecutor:
             fault.__cause__ = error
             supplier.fail(task, fault)
         else:
-            self._settle(task, result, grant, slot)
+            try:
+                self._settle(task, result, grant, slot)
+            except Exception as error:
+                supplier.fail(None, error)
 
     def _settle(self, task: Task, result: Result, grant: Reservation, slot: int) -> None:
         supplier = task.supplier

@@ -15,7 +15,7 @@ from bireme.clock import Clock
 from bireme.data.batch import Batch
 from bireme.data.ipc import pack, unpack
 from bireme.data.tier import Tier
-from bireme.errors import BiremeError, EngineBug, StorageError
+from bireme.errors import EngineBug, StorageError
 from bireme.observe.event import Demoted, MoveFailed, Promoted
 from bireme.observe.recorder import Recorder
 from bireme.runtime.holder.batch_holder import BatchHolder
@@ -59,10 +59,11 @@ class Mover:
         started, old = self._clock.now(), entry.batch
         try:
             batch, reservation = await self._demoted(old)
-        except (BiremeError, MemoryError) as error:
-            self._recorder.record(MoveFailed(holder.query, holder.edge.id, old.id, Tier.DISK, str(error)))
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            self._recorder.record(MoveFailed(holder.query, holder.edge.id, old.id, Tier.DISK, reason))
             holder.end_move(entry, old, None)
-            return str(error) or type(error).__name__
+            return reason
         seconds = self._clock.now() - started
         self._recorder.record(Demoted(holder.query, holder.edge.id, old.id, old.tier, batch.tier, old.nbytes, seconds))
         holder.end_move(entry, batch, reservation)

@@ -66,6 +66,7 @@ class PinnedPool:
 
 def store(pages: Pages, source: memoryview) -> None:
     """Copies `source` into the pages."""
+    source = source.cast("B")
     for index, page in enumerate(pages.pages):
         piece = source[index * PAGE_BYTES : (index + 1) * PAGE_BYTES]
         page[: len(piece)] = piece

@@ -48,12 +48,15 @@ class Want:
 
 
 class Room:
-    """`demand` hears of each new want; `busy` tells whether a task runs, which will give bytes back."""
+    """`demand` hears of each new want; `busy` tells whether a task runs, which will give bytes back; `came_back` is
+    called when bytes did.
+    """
 
     def __init__(self, ledger: Ledger, recorder: Recorder, *, stall_seconds_max: float) -> None:
         self.ledger = ledger
         self.demand: Callable[[Want], None] = _unheard
         self.busy: Callable[[], bool] = _never
+        self.came_back: Callable[[], None] = _silent
         self._recorder = recorder
         self._stall_seconds_max = stall_seconds_max
         self._wants: list[Want] = []
@@ -95,7 +98,8 @@ class Room:
 
     def refuse(self, want: Want) -> None:
         """The Memory executor cannot move anything for `want`. It waits on while tasks run; else it is let through."""
-        if want.future.done() or self._serve() or self.busy():
+        self._serve()
+        if want.future.done() or self.busy():
             return
         if want.purpose is Purpose.PRODUCE:
             # Nothing runs, so nothing queued will be consumed unless room is made at its cost.
@@ -137,6 +141,7 @@ class Room:
         if self._wants:
             self._serve()
             self._arm(restart=True)
+        self.came_back()
 
     def _serve(self) -> bool:
         """Grants from the front of the line while it fits. Says whether someone was granted."""
@@ -183,7 +188,7 @@ class Room:
     def _stalled(self) -> None:
         self._timer = None
         waiting = [want for want in self._wants if not want.future.done()]
-        if waiting and (self._forced is None or self._forced.nbytes == 0):
+        if waiting and (self._forced is None or self._forced.nbytes == 0 or not self.busy()):
             smallest = min(waiting, key=lambda want: want.nbytes)
             self._overbook(smallest, f"nothing came back for {self._stall_seconds_max} s")
         self._arm()
@@ -195,3 +200,7 @@ def _unheard(want: Want) -> None:
 
 def _never() -> bool:
     return False
+
+
+def _silent() -> None:
+    """Nobody takes what is left over."""

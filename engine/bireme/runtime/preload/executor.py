@@ -61,6 +61,8 @@ class PreloadExecutor:
         self._stop = watermark_stop
         self._scans: dict[LivePipeline, None] = {}
         self._wake = asyncio.Event()
+        self._short = False
+        room.came_back = self._came_back
 
     def __repr__(self) -> str:
         return f"<PreloadExecutor: {len(self._scans)} scans>"
@@ -74,20 +76,28 @@ class PreloadExecutor:
         """Tasks became ready whose inputs may lie below DEVICE."""
         self._wake.set()
 
+    def _came_back(self) -> None:
+        if self._short:
+            self._short = False
+            self._wake.set()
+
     async def run(self) -> None:
         """Serves until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 await self._wake.wait()
                 self._wake.clear()
-                while (scan := self._choose()) is not None:
+                refused: set[LivePipeline] = set()
+                while (scan := self._choose(refused)) is not None:
                     if not await self._fetch(scan):
-                        break
+                        # It was only ahead of need, and is tried again when bytes come back.
+                        refused.add(scan)
+                        self._short = True
                 self._promote_ahead(group)
 
     # -------------------------------------------------------------------------------------- fetching
 
-    def _choose(self) -> LivePipeline | None:
+    def _choose(self, refused: set[LivePipeline]) -> LivePipeline | None:
         views, count, nbytes = [], 0, 0
         for scan in tuple(self._scans):
             _skip_memory(scan)
@@ -96,6 +106,8 @@ class PreloadExecutor:
                 continue
             count += scan.ahead
             nbytes += sum([reservation.nbytes for _, reservation in scan.loaded.values()])
+            if scan in refused:
+                continue
             views.append(
                 ScanView(
                     scan.rank,

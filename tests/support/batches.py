@@ -1,0 +1,164 @@
+"""Columns of every type for tests of kernels: corner values, all pairs of them, and drawn ones.
+
+Values are python's; `column` lays them out as the engine has them, also dictionary-encoded or as a slice.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import hypothesis.strategies as st
+import pyarrow as pa
+
+from bireme.backends.reference.values import from_values
+from bireme.data import types as t
+from bireme.data.record import record_batch
+from bireme.data.schema import Schema
+from bireme.data.types import DataType, Field, Kind
+from bireme.plan.expr import Interval
+from bireme.plan.functions.conversion import integer_range
+
+_TEXTS = (
+    "", " ", "a", "A", "b", "ab", "abc", "abcabc", " a b ", "ä", "Äöü", "日本語", "e\u0301x", "\U0001f600", "%", "_", "a_c", "a%c",
+    "a\\b", "a,b,,c", "1995-01-31", "42", "-1.5", "true", "x" * 40, "abcdefghijklmnop", "abcdefghijkl", "abcdefghijklm", "\n",
+)  # fmt: skip
+_FLOATS = (
+    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.7, 100.0, 1e10, -1e10, 1e-7, 1e16, 123456789.123, float("inf"),
+    float("-inf"), float("nan"),
+)  # fmt: skip
+_DATES = tuple(
+    datetime.date(*ymd)
+    for ymd in (
+        (1970, 1, 1), (1969, 12, 31), (2000, 2, 29), (1900, 2, 28), (1992, 1, 1), (1998, 12, 31), (2020, 1, 31),
+        (2021, 1, 3), (2024, 12, 30), (1, 1, 1), (9999, 12, 31), (1582, 10, 15), (1600, 3, 1), (2100, 2, 28), (2001,
+        1, 1), (2000, 12, 31),
+    )
+)  # fmt: skip
+_MOMENTS = (
+    datetime.datetime(1970, 1, 1), datetime.datetime(1969, 12, 31, 23, 59, 59, 999999), datetime.datetime(2020, 1,
+    31, 10, 11, 12, 123456), datetime.datetime(2000, 2, 29, 12), datetime.datetime(1995, 6, 15, 0, 30),
+    datetime.datetime(1900, 1, 1, 13, 0, 1), datetime.datetime(2021, 1, 3, 23, 59, 59), datetime.datetime(2100, 3,
+    1, 0, 0, 0, 1),
+)  # fmt: skip
+_INTERVALS = (
+    Interval(0, 0, 0), Interval(1, 0, 0), Interval(0, 30, 0), Interval(0, 1, 0), Interval(14, 3, 3_723_000_004_000),
+    Interval(-1, 0, 0), Interval(0, -2, -1_500_000_000), Interval(0, 0, 86_400_000_000_000), Interval(12, 0, 0),
+)  # fmt: skip
+
+
+def corner_values(kind: DataType) -> list[Any]:
+    """Values at and around the edges of a type; NULL is among them."""
+    match kind.kind:
+        case Kind.BOOL:
+            values: Sequence[Any] = (True, False)
+        case Kind.STRING:
+            values = _TEXTS
+        case Kind.BINARY:
+            values = (b"", b"a", b"ab", b"\x00\xff", b"x" * 20)
+        case Kind.FLOAT64:
+            values = (*_FLOATS, 1.7976931348623157e308, 5e-324)
+        case Kind.FLOAT32:
+            values = (0.0, -0.0, 1.0, -1.5, 0.5, 2.5, 1e10, 3.0e38, float("inf"), float("-inf"), float("nan"))
+        case Kind.DATE:
+            values = _DATES
+        case Kind.TIMESTAMP:
+            values = _MOMENTS
+        case Kind.TIME:
+            values = (datetime.time(0), datetime.time(23, 59, 59, 999999), datetime.time(10, 11, 12, 123456))
+        case Kind.INTERVAL:
+            values = _INTERVALS
+        case Kind.DECIMAL:
+            values = _decimal_corners(kind)
+        case _:
+            low, high = integer_range(kind) values = sorted({low, low + 1, high, high - 1, *(v for v in (-100, -7,
+            -3, -1, 0, 1, 2, 3, 7, 100) if v >= low)})
+    return [*values, None]
+
+
+def _decimal_corners(kind: DataType) -> list[Decimal]:
+    largest = 10**kind.precision - 1 one = 10**kind.scale counts = {0, 1, -1, largest, -largest, largest // 2, one,
+    -one, 5 * one // 2, -5 * one // 2, 3 * one, 7, 15, -15, 45, 55} return [Decimal(count).scaleb(-kind.scale) for
+    count in sorted(counts) if abs(count) <= largest]
+
+
+def values(kind: DataType) -> st.SearchStrategy[Any]:
+    """Drawn values, corners among them; NULL now and then."""
+    corners = st.sampled_from(corner_values(kind))
+    match kind.kind:
+        case Kind.STRING:
+            return st.one_of(corners, st.text(max_size=8), st.text("ab%_", max_size=5))
+        case Kind.FLOAT64:
+            return st.one_of(corners, st.floats())
+        case Kind.DATE:
+            return st.one_of(corners, st.dates(datetime.date(1900, 1, 1), datetime.date(2100, 1, 1)))
+        case Kind.TIMESTAMP:
+            first, last = datetime.datetime(1900, 1, 1), datetime.datetime(2100, 1, 1)
+            return st.one_of(corners, st.datetimes(first, last))
+        case Kind.DECIMAL:
+            limit = 10**kind.precision - 1
+            whole = st.integers(-limit, limit) | st.integers(max(-limit, -1000), min(limit, 1000))
+            return st.one_of(corners, whole.map(lambda count: Decimal(count).scaleb(-kind.scale)))
+        case _ if kind.is_integer:
+            low, high = integer_range(kind)
+            return st.one_of(corners, st.integers(low, high), st.integers(max(low, -5), 5))
+        case _:
+            return corners
+
+
+def column(items: Sequence[Any], kind: DataType, encoded: bool = False) -> pa.Array:
+    """A column in engine layout; `encoded` dictionary-encodes texts."""
+    array = from_values(list(items), kind)
+    return array.dictionary_encode() if encoded and kind.kind is Kind.STRING else array
+
+
+def schema_of(types: Sequence[DataType]) -> Schema:
+    """Columns c0, c1, … of the given types."""
+    return Schema(tuple([Field(f"c{index}", kind) for index, kind in enumerate(types)]))
+
+
+def corner_batch(types: Sequence[DataType], rows_max: int = 400) -> pa.RecordBatch:
+    """All combinations of corner values, evenly thinned to `rows_max` rows."""
+    rows = list(itertools.product(*(corner_values(kind) for kind in types)))
+    if len(rows) > rows_max:
+        # An odd step that shares no factor with the columns' counts, so that no column is thinned to a pattern.
+        rows = [rows[index * 7919 % len(rows)] for index in range(rows_max)]
+    columns = list(zip(*rows, strict=True)) if rows else []
+    return batch_of(columns, types, len(rows))
+
+
+def batch_of(columns: Sequence[Sequence[Any]], types: Sequence[DataType], rows: int) -> pa.RecordBatch:
+    """A batch of python values."""
+    arrays = [column(items, kind) for items, kind in zip(columns, types, strict=True)]
+    return record_batch(arrays, schema_of(types).names, rows)
+
+
+@st.composite
+def batches(
+    draw: st.DrawFn, types: Sequence[DataType], rows_min: int = 0, rows_max: int = 30, few: bool = False
+) -> pa.RecordBatch:
+    """Batches of drawn columns: sliced out of longer ones, texts sometimes dictionary-encoded; with `few`, columns have few
+    different values.
+    """
+    rows = draw(st.integers(rows_min, rows_max))
+    before, after = draw(st.integers(0, 9)), draw(st.integers(0, 2))
+    arrays = []
+    for kind in types:
+        each = st.sampled_from(draw(st.lists(values(kind), min_size=1, max_size=4))) if few else values(kind)
+        items = draw(st.lists(each, min_size=before + rows + after, max_size=before + rows + after))
+        arrays.append(column(items, kind, encoded=draw(st.booleans())).slice(before, rows))
+    return record_batch(arrays, schema_of(types).names, rows)
+
+
+EVERY_TYPE: tuple[DataType, ...] = (
+    t.BOOL, t.INT8, t.INT16, t.INT32, t.INT64, t.UINT8, t.UINT16, t.UINT32, t.UINT64, t.FLOAT32, t.FLOAT64,
+    t.decimal(4, 1), t.decimal(15, 2), t.decimal(18, 4), t.decimal(30, 6), t.HUGEINT, t.STRING, t.BINARY, t.DATE,
+    t.TIME, t.TIMESTAMP, t.timestamp("s"), t.timestamp("ms"), t.INTERVAL,
+)  # fmt: skip
+KEY_TYPES: tuple[DataType, ...] = (
+    t.BOOL, t.INT8, t.INT32, t.INT64, t.UINT64, t.FLOAT64, t.decimal(15, 2), t.decimal(30, 6), t.STRING, t.DATE,
+    t.TIMESTAMP,
+)  # fmt: skip
