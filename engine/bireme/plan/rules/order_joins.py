@@ -1,7 +1,7 @@
 """Orders joins by cost: which relations meet first, where semi-joins apply, and which side is built.
 
 The rule finds the regions of a plan that consist of joins, takes each apart into a join graph (`order_joins_graph`),
-reduces the groupings in it (`order_joins_reduce`), searches for the cheapest order (`order_joins_search`, with sizes from
+reduces the groupings in it (`order_joins_reduce`), searches for the cheapest order (`order_joins_search`, sizes from
 `order_joins_sizes`) and builds the plan of it (`order_joins_build`). The columns of a region keep their order by a
 projection above. FULL joins, and relations that are read in several places and so run once, stay what they are, and
 are leaves of the regions around them.

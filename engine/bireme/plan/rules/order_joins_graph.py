@@ -80,7 +80,10 @@ class Predicate:
 
 @dataclass(slots=True, eq=False)
 class JoinGraph:
-    """Units, classes and predicates of a region, the region's output over their columns, and the order it had."""
+    """Units, classes and predicates of a region, the region's output over their columns, and the order it had.
+
+    `dependent` holds sets of units that have more rows together than their classes say, and how many times as many.
+    """
 
     units: list[Unit] = field(default_factory=list)
     classes: list[EqualityClass] = field(default_factory=list)
@@ -89,6 +92,7 @@ class JoinGraph:
     shape: Shape = 0
     width: int = 0
     unit_of: list[int] = field(default_factory=list)
+    dependent: list[tuple[int, float]] = field(default_factory=list)
 
     def units_read(self, expr: Expr) -> int:
         """The units whose columns `expr` reads, as a mask."""

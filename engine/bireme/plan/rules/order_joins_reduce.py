@@ -24,8 +24,9 @@ _READ_SHARE_MAX: Final = 0.5
 
 
 class _Reducer(NamedTuple):
-    """A filtered table with the column of which the keys are a part."""
+    """The unit with a filtered table, and the column of that of which the keys are a part."""
 
+    unit: int
     rel: Rel
     key: Expr
 
@@ -39,9 +40,11 @@ def reduce_groups(graph: JoinGraph, estimator: Estimator, shared: Container[Rel]
             path = _path(unit.rel, column, shared)
             if path is None:
                 continue
-            reducer = _best_reducer(graph, estimator, number, key, path)
+            reducer, share = _best_reducer(graph, estimator, number, key, path)
             if reducer is not None:
                 _replace(graph, number, visit(_with_semi_join(path, reducer)))
+                # What the semi-join has kept meets the reducer for certain.
+                graph.dependent.append((1 << number | 1 << reducer.unit, 1 / share))
                 break
 
 
@@ -95,8 +98,10 @@ def _path(rel: Rel, column: int, shared: Container[Rel]) -> _Path | None:
     return None
 
 
-def _best_reducer(graph: JoinGraph, estimator: Estimator, number: int, key: Expr, path: _Path) -> _Reducer | None:
-    """The reducer that leaves the fewest keys, if it is worth its reading."""
+def _best_reducer(
+    graph: JoinGraph, estimator: Estimator, number: int, key: Expr, path: _Path
+) -> tuple[_Reducer | None, float]:
+    """The reducer that leaves the fewest keys, if it is worth its reading, and the share of keys it leaves."""
     grouped = estimator.expression(path.grouping.input, path.key)
     read = max([estimator.rows(rel) for rel in tree.relations(path.grouping.input, subqueries=False)])
     best: _Reducer | None = None
@@ -107,9 +112,9 @@ def _best_reducer(graph: JoinGraph, estimator: Estimator, number: int, key: Expr
             continue
         column = estimator.expression(reducer.rel, reducer.key)
         share = column.distinct / matched_domains(column, grouped)
-        if share <= best_share and not _is_reduced(path.grouping, reducer):
+        if 0 < share <= best_share and not _is_reduced(path.grouping, reducer):
             best, best_share = reducer, share
-    return best
+    return best, best_share
 
 
 def _reducers(graph: JoinGraph, number: int, key: Expr) -> Iterator[_Reducer]:
@@ -123,23 +128,29 @@ def _reducers(graph: JoinGraph, number: int, key: Expr) -> Iterator[_Reducer]:
         leaf = units.bit_length() - 1
         if units == 1 << leaf and leaf != number and graph.units[leaf].attachment is None:
             unit = graph.units[leaf]
-            yield _Reducer(unit.rel, tree.shift(member, -unit.start))
-    for unit in graph.units:
+            yield _Reducer(leaf, unit.rel, tree.shift(member, -unit.start))
+    for index, unit in enumerate(graph.units):
         attachment = unit.attachment
         if attachment is not None and attachment.kind is JoinKind.SEMI:
             for left, right in zip(attachment.left_keys, attachment.right_keys, strict=True):
                 if any(left is member for member in equals):
-                    yield _Reducer(attachment.right, right)
+                    yield _Reducer(index, attachment.right, right)
+
+
+def _key_values(reducer: _Reducer) -> Rel:
+    """The reducer's keys alone; the reducer itself where it has nothing else."""
+    name = reducer.rel.schema.fields[reducer.key.index].name if isinstance(reducer.key, Column) else "key"
+    return tree.project(reducer.rel, [reducer.key], [name])
 
 
 def _semi_join(source: Rel, key: Expr, reducer: _Reducer) -> Join:
-    keys = tree.project(reducer.rel, [reducer.key], ["key"])
+    keys = _key_values(reducer)
     return Join(source, keys, JoinKind.SEMI, (key,), (Column(0, key.type),))
 
 
 def _is_reduced(grouping: Aggregate, reducer: _Reducer) -> bool:
     """Whether the grouping has this reducer below it already."""
-    keys = tree.project(reducer.rel, [reducer.key], ["key"])
+    keys = _key_values(reducer)
     return any(
         isinstance(rel, Join) and rel.kind is JoinKind.SEMI and rel.right is keys
         for rel in tree.relations(grouping.input, subqueries=False)

@@ -11,8 +11,7 @@ up. The rows of a set of units do not depend on the order in which it was joined
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from bireme.plan.rules.order_joins_graph import Shape
 
@@ -21,8 +20,7 @@ BUILD_COST: Final = 1.0
 PROBE_COST: Final = 0.2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class Step(NamedTuple):
     """A join of two ordered parts; the right one is built. A leaf has neither part."""
 
     units: int
@@ -204,23 +202,22 @@ class _Search:
         self._pairs_left -= 1
         if self._pairs_left < 0:
             raise _TooManyPairs
-        step = self._join(self._best.get(first), first, self._best.get(second), second)
+        left, right = self._best.get(first), self._best.get(second)
+        if left is None or right is None:
+            step = self._attach(left, second) if right is None else self._attach(right, first)
+        elif left.rows >= right.rows:
+            step = _joined(self._sizes, left, right)
+        else:
+            step = _joined(self._sizes, right, left)
         if step is not None:
             known = self._best.get(step.units)
             if known is None or step.cost < known.cost:
                 self._best[step.units] = step
 
-    def _join(self, left: Step | None, left_units: int, right: Step | None, right_units: int) -> Step | None:
-        if left is not None and right is not None:
-            return _joined(self._sizes, *_smaller_last(left, right))
-        if left is not None:
-            return self._attach(left, right_units)
-        return None if right is None else self._attach(right, left_units)
-
-    def _attach(self, left: Step, units: int) -> Step | None:
+    def _attach(self, left: Step | None, units: int) -> Step | None:
         """`left` with the attachment that `units` consists of, when it is one whose needs are met."""
         unit = units.bit_length() - 1
-        if units != 1 << unit or self._sizes.needs[unit] & ~left.units:
+        if left is None or units != 1 << unit or self._sizes.needs[unit] & ~left.units:
             return None
         return _attached(self._sizes, left, unit)
 

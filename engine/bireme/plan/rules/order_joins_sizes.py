@@ -38,6 +38,7 @@ class GraphSizes:
         self._factors: list[tuple[int, float]] = [
             *[(found.units, self._predicate_share(found.expr, found.units)) for found in graph.predicates],
             *_corrections(graph, estimator),
+            *graph.dependent,
         ]
         # What a unit alone multiplies the rows by: a leaf by its own, an attachment by what it keeps or adds.
         self._single = [
