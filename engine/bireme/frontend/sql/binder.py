@@ -44,7 +44,7 @@ def bind_sql(
     tree, text = parse(text, dialect)
     try:
         statement = Statement(
-            text, catalog, HANDLERS, bind_query, joined, parameters=parameters, placeholders=_placeholders(tree)
+            text, catalog, HANDLERS, bind_query, joined, parameters=parameters, placeholders=_placeholders(tree, text)
         )
         return bind_query(tree, Block(statement, None, {})).relation
     except QueryError as error:
@@ -55,7 +55,9 @@ def bind_sql(
         raise Unsupported(TOO_DEEP, text=text) from None
 
 
-def _placeholders(tree: Node) -> tuple[int, ...]:
-    """Where the `?` of a query stand, in order; empty without looking where there are none."""
+def _placeholders(tree: Node, text: str) -> tuple[int, ...]:
+    """Where the `?` of a query stand, in order."""
+    if "?" not in text:
+        return ()
     places = [node.meta["start"] for node in tree.find_all(exp.Placeholder) if node.args.get("this") is None]
     return tuple(sorted(places))

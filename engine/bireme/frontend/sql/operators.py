@@ -210,6 +210,8 @@ def in_(node: Node, context: Context) -> Expr:
     items = args.get("expressions") or []
     if not items:
         raise SyntaxFault("IN needs at least one value")
+    if len(items) == 1 and items[0].__class__ is exp.Values:
+        return quantified(args["this"], "eq", exp.Any(this=items[0]), context)
     if args["this"].__class__ is exp.Tuple:
         return connect("or", [_compare_rows(args["this"], "eq", item, context) for item in items])
     return functions.in_list(part(node, "this", context), [context.bind(item) for item in items])
@@ -235,6 +237,17 @@ HANDLERS: Final[dict[type[Node], Handler]] = {
     **_calls({exp.And: "and", exp.Or: "or"}, connector, _BINARY),
     **_calls({exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.IntDiv: "int_divide"}, binary, _BINARY),
     **_calls({exp.Mod: "modulo", exp.Pow: "power", exp.RegexpLike: "regexp_matches"}, binary, _BINARY),
+    **_calls(
+        {
+            exp.BitwiseAnd: "bitwise_and",
+            exp.BitwiseOr: "bitwise_or",
+            exp.BitwiseLeftShift: "shift_left",
+            exp.BitwiseRightShift: "shift_right",
+        },
+        binary,
+        _BINARY,
+    ),
+    exp.BitwiseNot: (unary("bitwise_not"), _THIS),
     exp.Div: (binary("divide"), _BINARY | {"typed", "safe"}),
     exp.DPipe: (binary("concat_op"), _BINARY | {"safe"}),
     exp.Abs: (unary("abs"), _THIS),
