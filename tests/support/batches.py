@@ -74,15 +74,18 @@ def corner_values(kind: DataType) -> list[Any]:
         case Kind.DECIMAL:
             values = _decimal_corners(kind)
         case _:
-            low, high = integer_range(kind) values = sorted({low, low + 1, high, high - 1, *(v for v in (-100, -7,
-            -3, -1, 0, 1, 2, 3, 7, 100) if v >= low)})
+            low, high = integer_range(kind)
+            near = (-100, -7, -3, -1, 0, 1, 2, 3, 7, 100)
+            values = sorted({low, low + 1, high, high - 1, *(v for v in near if v >= low)})
     return [*values, None]
 
 
 def _decimal_corners(kind: DataType) -> list[Decimal]:
-    largest = 10**kind.precision - 1 one = 10**kind.scale counts = {0, 1, -1, largest, -largest, largest // 2, one,
-    -one, 5 * one // 2, -5 * one // 2, 3 * one, 7, 15, -15, 45, 55} return [Decimal(count).scaleb(-kind.scale) for
-    count in sorted(counts) if abs(count) <= largest]
+    largest = 10**kind.precision - 1
+    one = 10**kind.scale
+    counts = {0, 1, -1, largest, -largest, largest // 2, one, -one, 5 * one // 2, -5 * one // 2, 3 * one, 7, 15, -15}
+    counts |= {45, 55}
+    return [Decimal(count).scaleb(-kind.scale) for count in sorted(counts) if abs(count) <= largest]
 
 
 def values(kind: DataType) -> st.SearchStrategy[Any]:
