@@ -33,7 +33,7 @@ bool same_values(const Type& left, const Type& right) {
 KeyIndex::KeyIndex(const std::vector<Type>& types, const std::vector<bool>& nullable)
     : layout_(types, nullable), form_(form_of(types, layout_)) {
   for (const Type& type : types) {
-    if (!can_be_key(type.kind)) throw Unsupported("no native keys of Arrow format '" + type.format + "'");
+    if (!is_canonical(type.kind)) throw Unsupported("no native keys of Arrow format '" + type.format + "'");
   }
   if (form_ == Form::Packed) packed_ = std::make_unique<PackedIndex>(layout_);
   texts_.resize(form_ == Form::Packed ? types.size() : 1);

@@ -19,9 +19,6 @@
 
 namespace bireme {
 
-// Whether keys of this type can be indexed here.
-constexpr bool can_be_key(Kind kind) { return kind != Kind::Other; }
-
 class KeyIndex {
  public:
   enum class Form { Empty, Packed, Text, Serial };

@@ -17,7 +17,12 @@ namespace bireme {
 constexpr bool is_float(Kind kind) { return kind == Kind::Float32 || kind == Kind::Float64; }
 
 // Whether values have a canonical form of one word.
-constexpr bool is_word(Kind kind) { return kind == Kind::Bool || (width_of(kind) > 0 && kind != Kind::Decimal128); }
+constexpr bool is_word(Kind kind) { return kind == Kind::Bool || (width_of(kind) > 0 && width_of(kind) <= 8); }
+
+// Whether values have a canonical form at all, and so can be keys, compared and kept. Intervals are equal by more than their bits.
+constexpr bool is_canonical(Kind kind) {
+  return is_word(kind) || kind == Kind::Decimal128 || kind == Kind::Null || is_string(kind);
+}
 
 inline constexpr uint64_t kNanBits = 0x7ff8000000000000ULL;
 

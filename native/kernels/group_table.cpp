@@ -48,7 +48,7 @@ void check_supported(const Aggregate& aggregate) {
   }
   if (function == AggregateFunction::Avg || has_moments(function)) ok = ok && aggregate.type.kind == Kind::Float64;
   if (function == AggregateFunction::Min || function == AggregateFunction::Max || is_picked(function)) {
-    ok = kind != Kind::Other && aggregate.type.kind == kind;
+    ok = is_canonical(kind) && aggregate.type.kind == kind;
   }
   if (!ok) {
     throw Unsupported("no native aggregate from Arrow format '" + aggregate.argument_type.format + "' to '" +

@@ -1,7 +1,8 @@
 """Native group tables, join tables, sort and take: thin Python over C++, which does everything per row.
 
-What the results mean is in `backends.base`; how they are made, in native/kernels. Types without native keys or aggregates
-(intervals, nested ones, averages of times) go to the reference backend whole; each object says so in `fallbacks`.
+What the results mean is in `backends.base`; how they are made, in native/kernels. Types without native keys or
+aggregates (intervals, nested ones, averages of times) go to the reference backend whole; each object says so in
+`fallbacks`.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def group_table(spec: GroupSpec, fallback: _Tables) -> GroupTable:
 
 def join_table(keys: pa.RecordBatch, null_equal_count: int, fallback: _Tables) -> JoinTable:
     """A native table, or where a key's type has none, one of `fallback`."""
-    if any(_is_foreign(field.type) for field in keys.schema):
+    if not all(_has_order(field.type) for field in keys.schema):
         return fallback.join_table(keys, null_equal_count=null_equal_count)
     return NativeJoinTable(keys, null_equal_count=null_equal_count)
 
@@ -131,7 +132,7 @@ def sort_rows(
     fallback: _Tables,
 ) -> pa.Int64Array:
     """The order of rows, natively, or where a key's type has no native order, by `fallback`."""
-    if any(_is_foreign(field.type) for field in keys.schema):
+    if not all(_has_order(field.type) for field in keys.schema):
         return fallback.sort_rows(keys, descending=descending, nulls_first=nulls_first, limit=limit)
     return pa.array(_kernels.sort_rows(keys, list(descending), list(nulls_first), -1 if limit is None else limit))
 
@@ -140,11 +141,11 @@ def take(batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
     """The rows at the given positions. Dictionaries are shared with `batch`; nested columns go through pyarrow."""
     if rows.type not in (pa.int64(), pa.int32()):
         rows = rows.cast(pa.int64())
-    native = [index for index, field in enumerate(batch.schema) if not _is_foreign(field.type)]
+    native = [index for index, field in enumerate(batch.schema) if not pa.types.is_nested(field.type)]
     taken = iter(pa.record_batch(_kernels.take(batch, native, rows)).columns)
     arrays = []
     for column in batch.columns:
-        if _is_foreign(column.type):
+        if pa.types.is_nested(column.type):
             arrays.append(pc.take(column, rows))
         elif isinstance(column, pa.DictionaryArray):
             arrays.append(pa.DictionaryArray.from_arrays(next(taken), column.dictionary, safe=False))
@@ -153,9 +154,9 @@ def take(batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
     return record_batch(arrays, batch.schema.names, len(rows))
 
 
-def _is_foreign(kind: pa.DataType) -> bool:
-    """Whether native kernels know values of this layout only by position."""
-    return pa.types.is_nested(kind) or kind == pa.month_day_nano_interval()
+def _has_order(kind: pa.DataType) -> bool:
+    """Whether native kernels compare values of this layout: all but nested ones, and intervals, equal in many ways."""
+    return not pa.types.is_nested(kind) and kind != pa.month_day_nano_interval()
 
 
 def _types(kinds: Sequence[DataType]) -> pa.Schema:
