@@ -34,7 +34,7 @@ CASES: dict[str, Case] = {
     "filter_is_in": lambda m, s, t: s.filter(m.col("shop").is_in(["a", "c"])),
     "select_names": lambda m, s, t: s.select("shop", "id"),
     "select_expressions": lambda m, s, t: s.select(m.col("id") + 1, twice=m.col("amount") * 2),
-    "select_lists": lambda m, s, t: s.select(["id", "shop"], [m.col("ok")]),
+    "select_lists": lambda m, s, t: s.select(["id", "shop"]),
     "select_alias": lambda m, s, t: s.select((m.col("id") - m.col("amount")).alias("difference")),
     "select_aggregates": lambda m, s, t: s.select(
         m.col("amount").max().alias("most"), m.col("amount").count().alias("n"), m.col("price").min().alias("least")
@@ -92,6 +92,7 @@ CASES: dict[str, Case] = {
         c=m.col("city").str.contains("r[gv]"),
         d=m.col("city").str.contains("er", literal=True),
     ),
+    "str_plus": lambda m, s, t: t.select(a=m.col("shop") + "-" + m.col("city"), b=m.lit(">") + m.col("shop")),
     "str_slice": lambda m, s, t: t.select(
         "shop", a=m.col("city").str.slice(1, 3), b=m.col("city").str.slice(-2), c=m.col("city").str.head(2)
     ),

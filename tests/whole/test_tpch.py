@@ -52,7 +52,7 @@ def oracle(folder: Path) -> Iterator[Callable[[int], pa.Table]]:
 
         def answer(query: int) -> pa.Table:
             if query not in answers:
-                answers[query] = connection.execute(query_text(query)).to_arrow_table()
+                answers[query] = connection.sql(query_text(query)).to_arrow_table()
             return answers[query]
 
         yield answer

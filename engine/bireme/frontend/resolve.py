@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from bireme.data.schema import Schema
-from bireme.data.types import BOOL
+from bireme.data.types import BOOL, STRING
 from bireme.errors import ArgumentFault, EngineBug, NameFault, TypeFault, Unsupported
 from bireme.frontend.expression import Expression, tree_of
 from bireme.frontend.expression_tree import (
@@ -172,7 +172,7 @@ class Resolver:
             case Constant(value):
                 return value
             case Function(name, args):
-                return functions.scalar(name, [self.resolve(arg) for arg in args])
+                return _applied(name, [self.resolve(arg) for arg in args])
             case Conversion(arg, kind, safe):
                 return functions.cast(self.resolve(arg), kind, safe)
             case Choice():
@@ -218,6 +218,13 @@ class Resolver:
 
     def over(self, tree: Over) -> Expr:
         raise NotImplementedError
+
+
+def _applied(name: str, args: list[Expr]) -> Expr:
+    """The function; `+` joins texts, as in Python and Polars, where SQL has `||`."""
+    if name == "add" and all(arg.type is STRING for arg in args):
+        name = "concat_op"
+    return functions.scalar(name, args)
 
 
 class Scalars(Resolver):
