@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -15,14 +14,6 @@ from support.rows import difference
 from bireme.frontend.catalog import TableCatalog
 from bireme.frontend.sql import bind_sql
 
-QUERIES = [
-    " ".join(text.split())
-    for text in "\n".join(
-        line for line in Path(__file__).with_name("meaning.sql").read_text().splitlines() if not line.startswith("--")
-    ).split(";")
-    if text.strip()
-]
-
 Tables = tuple[duckdb.DuckDBPyConnection, TableCatalog]
 
 
@@ -32,7 +23,7 @@ def tables() -> Iterator[Tables]:
         yield connection, null_tables.catalog(connection)
 
 
-@pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.parametrize("text", null_tables.small_queries())
 def test_query(tables: Tables, text: str) -> None:
     connection, catalog = tables
     expected = connection.execute(text).fetchall()

@@ -47,7 +47,7 @@ PLACES = {
     "not": "SELECT t.a, t.b, t.s FROM t WHERE NOT ({condition})",
     "select": "SELECT t.a, t.b, {condition} AS found FROM t",
     "case": "SELECT CASE WHEN {condition} THEN t.b ELSE -1 END AS chosen FROM t",
-    "aggregate": "SELECT t.s, sum(CASE WHEN {condition} THEN 1 ELSE 0 END) AS n, bool_or({condition}) FROM t GROUP BY t.s",
+    "aggregate": "SELECT t.s, sum(CASE WHEN {condition} THEN 1 ELSE 0 END), bool_or({condition}) FROM t GROUP BY t.s",
     "and not": "SELECT t.a, t.b, t.s FROM t WHERE t.b > 5 AND NOT ({condition})",
 }
 CASES = list(product(FORMS, INNERS, PLACES))

@@ -1,6 +1,8 @@
-"""Four small tables with NULLs, repeated rows and odd values, in DuckDB and as a catalog: what front-end tests run on."""
+"""Four small tables with NULLs, repeated rows and odd values, in DuckDB and as a catalog, and queries over them."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import duckdb
 
@@ -37,3 +39,10 @@ def catalog(connection: duckdb.DuckDBPyConnection) -> TableCatalog:
     """The schemas of the tables."""
     schemas = {name: connection.sql(f"FROM {name}").to_arrow_table().schema for name in TABLES}
     return TableCatalog({name: ("1", Schema.from_arrow(schema)) for name, schema in schemas.items()})
+
+
+def small_queries() -> list[str]:
+    """The queries of `tests/sql/meaning.sql`, one line each."""
+    lines = (Path(__file__).parents[1] / "sql" / "meaning.sql").read_text().splitlines()
+    text = "\n".join(line for line in lines if not line.startswith("--"))
+    return [" ".join(query.split()) for query in text.split(";") if query.strip()]

@@ -42,10 +42,20 @@ def bind_sql(
     in the text, for anything that is not a query over the tables of `catalog`.
     """
     tree, text = parse(text, dialect)
+    return bind_tree(tree, text, catalog, parameters=parameters)
+
+
+def bind_tree(
+    tree: Node,
+    text: str,
+    catalog: Catalog,
+    *,
+    parameters: Sequence[object] | Mapping[str, object] | None = None,
+) -> Rel:
+    """The plan of a syntax tree whose positions are those of `text`."""
     try:
-        statement = Statement(
-            text, catalog, HANDLERS, bind_query, joined, parameters=parameters, placeholders=_placeholders(tree, text)
-        )
+        places = _placeholders(tree, text)
+        statement = Statement(text, catalog, HANDLERS, bind_query, joined, parameters, places)
         return bind_query(tree, Block(statement, None, {})).relation
     except QueryError as error:
         if error.text is None:

@@ -36,8 +36,8 @@ Handler = tuple[Callable[[Any, "Context"], Expr], frozenset[str]]
 class Statement:
     """The text being bound and what is the same everywhere in it.
 
-    `handlers` (by type of syntax node), `bind_query` and `bind_joins` are given by `binder`, so that the modules that bind
-    expressions, FROM clauses and queries need not import each other.
+    `handlers` (by type of syntax node), `bind_query` and `bind_joins` are given by `binder`, so that the modules that
+    bind expressions, FROM clauses and queries need not import each other.
     """
 
     text: str

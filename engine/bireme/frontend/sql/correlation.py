@@ -1,4 +1,4 @@
-"""Plans whose outer columns must be renumbered: when a query turns out to sit deeper, or less deep, than it was bound."""
+"""Plans whose outer columns must be renumbered, when a query turns out to sit deeper or less deep than it was bound."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def constant_position(node: Node) -> int | None:
 
 
 def _holds_stand_in(expr: Expr) -> bool:
-    return any(part.__class__ is Column and is_stand_in(part) for part in tree.walk(expr))  # type: ignore[arg-type]
+    return any(part.__class__ is Column and is_stand_in(part) for part in tree.walk(expr))
 
 
 def aggregate(relation: Rel, keys: Keys, stand_ins: StandIns) -> tuple[Rel, dict[Expr, Expr]]:

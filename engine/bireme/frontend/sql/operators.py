@@ -206,6 +206,7 @@ def in_(node: Node, context: Context) -> Expr:
     args = node.args
     query = args.get("query")
     if query is not None:
+        check_arguments(node, ("this", "query"))
         return quantified(args["this"], "eq", exp.Any(this=query), context)
     items = args.get("expressions") or []
     if not items:

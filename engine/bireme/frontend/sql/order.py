@@ -46,7 +46,7 @@ def bind_terms(node: Node | None, items: Sequence[Item], context: Context) -> li
 
 
 def _meant(node: Node, items: Sequence[Item], context: Context) -> list[Expr]:
-    if node.__class__ is exp.Var:
+    if is_all(node):
         return [item.expr for item in items]
     return [output_or_expression(node, items, context)]
 
@@ -66,6 +66,11 @@ def output_or_expression(node: Node, items: Sequence[Item], context: Context) ->
     if node.__class__ is exp.Literal:
         raise ClauseFault(f"{context.clause} a constant has no effect; write the column's name without quotes")
     return context.bind(node)
+
+
+def is_all(node: Node) -> bool:
+    """Whether a node is the word ALL where it stands for everything."""
+    return node.__class__ is exp.Var and node.name.upper() == "ALL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,7 @@ def bind_range(node: Node, block: Block) -> Range:
         else:
             check_arguments(clause, ("expression", "limit_options"))
             expression = clause.args["expression"]
-            limit = None if expression.__class__ is exp.Var else _constant(expression, "LIMIT", block)
+            limit = None if is_all(expression) else _constant(expression, "LIMIT", block)
         _check_options(clause.args.get("limit_options"))
     offset = 0
     clause = node.args.get("offset")
@@ -105,9 +110,9 @@ def bind_range(node: Node, block: Block) -> Range:
 def _check_options(options: Node | None) -> None:
     if options is None:
         return
-    for name in ("percent", "with_ties"):
-        if options.args.get(name):
-            raise Unsupported("LIMIT with PERCENT or WITH TIES is not supported")
+    if options.__class__ is not exp.LimitOptions or options.args.get("percent") or options.args.get("with_ties"):
+        raise Unsupported("LIMIT with PERCENT or WITH TIES is not supported")
+    check_arguments(options, ("percent", "with_ties", "rows"))
 
 
 def _constant(node: Node, clause: str, block: Block) -> int | None:

@@ -14,7 +14,7 @@ from bireme.frontend.sql.scope import Scope, Source
 from bireme.frontend.sql.select import bind_select
 from bireme.frontend.sql.set_operations import bind_set_operation
 from bireme.frontend.sql.syntax import Node, check_arguments, located
-from bireme.frontend.sql.tables import values, with_tables
+from bireme.frontend.sql.tables import bind_unused, values, with_tables
 from bireme.plan.expr import Column, SortKey
 from bireme.plan.relation import Project
 
@@ -27,6 +27,8 @@ def bind_query(node: Node, block: Block) -> Query:
     try:
         inner = with_tables(node.args.get("with_"), block)
         query = _bind(node, inner)
+        if inner is not block:
+            bind_unused(inner, block)
         block.reach = max(block.reach, inner.reach)
         return query
     except QueryError as error:

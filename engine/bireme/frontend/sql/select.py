@@ -1,8 +1,8 @@
 """One SELECT: its clauses in the order in which SQL means them, each on top of the relation of the one before.
 
 FROM, WHERE, GROUP BY with the aggregates of all clauses, HAVING, windows, QUALIFY, the select list, DISTINCT,
-ORDER BY, LIMIT. Select list, HAVING, QUALIFY and ORDER BY are bound first, over the FROM clause, and then rewritten over
-the groups and windows that they turned out to need.
+ORDER BY, LIMIT. Select list, HAVING, QUALIFY and ORDER BY are bound first, over the FROM clause, and then rewritten
+over the groups and windows that they turned out to need.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _items(node: Node, context: Context) -> Iterator[Item]:
     text = context.statement.text
     for entry in node.args["expressions"]:
         kind = entry.__class__
-        if kind is exp.Star or (kind is exp.Column and entry.args["this"].__class__ is exp.Star):
+        if kind is exp.Star or (kind is exp.Column and entry.args.get("this").__class__ is exp.Star):
             try:
                 yield from expand(entry, context)
             except QueryError as error:
@@ -168,7 +168,7 @@ def _name(node: Node, expr: Expr, context: Context) -> str:
     if node.__class__ is exp.Column:
         if expr.__class__ is Column:
             for source in context.scope.sources:
-                position = expr.index - source.offset  # type: ignore[attr-defined]
+                position = expr.index - source.offset
                 if 0 <= position < len(source.names):
                     return source.names[position]
         return node.name

@@ -92,11 +92,11 @@ def with_types(query: Query, kinds: Sequence[DataType]) -> Rel:
 
 
 # Everything that a query can have; `query` checks it when it binds the node.
-_QUERY_ARGUMENTS: Final = {
+QUERY_ARGUMENTS: Final = {
     kind: frozenset(kind.arg_types) for kind in (exp.Subquery, exp.Select, exp.Union, exp.Except, exp.Intersect)
 }
 
 HANDLERS: Final[dict[type[Node], Handler]] = {
-    **{kind: (scalar, known) for kind, known in _QUERY_ARGUMENTS.items()},
+    **{kind: (scalar, known) for kind, known in QUERY_ARGUMENTS.items()},
     exp.Exists: (exists, frozenset({"this"})),
 }

@@ -139,19 +139,31 @@ def _common(common: CommonTable, block: Block) -> Query:
     """The query of a common table, for use in `block`, which may be a subquery inside the one that defines it."""
     if common.recursive:
         raise Unsupported(f"WITH RECURSIVE is not supported: '{common.name}' reads itself")
-    if common.query is None:
-        query = block.statement.bind_query(common.node, common.block)
-        names = renamed(query.names, common.columns, common.name)
-        common.query = Query(query.relation, names, query.types)
+    query = _bind_common(common)
     if common.block.reach == 0:
-        return common.query
+        return query
     deeper = 0
     here: Block | None = block
     while here is not None and here.outer is not common.block.outer:
         here = here.outer.block if here.outer is not None else None
         deeper += 1
     block.extend_reach(common.block.reach + deeper)
-    return common.query._replace(relation=deepen(common.query.relation, deeper))
+    return query._replace(relation=deepen(query.relation, deeper))
+
+
+def _bind_common(common: CommonTable) -> Query:
+    if common.query is None:
+        query = common.block.statement.bind_query(common.node, common.block)
+        names = renamed(query.names, common.columns, common.name)
+        common.query = Query(query.relation, names, query.types)
+    return common.query
+
+
+def bind_unused(block: Block, around: Block) -> None:
+    """Binds the common tables of `block`'s own WITH that nobody has asked for, so that their faults are seen."""
+    for name, common in block.tables.items():
+        if around.tables.get(name) is not common and not common.recursive:
+            _bind_common(common)
 
 
 def with_tables(node: Node | None, block: Block) -> Block:
@@ -196,7 +208,7 @@ def values(node: Node, block: Block) -> Query:
     typed = list(zip(*columns, strict=True))
     if all(cell.__class__ is Literal for row in typed for cell in row):
         fields = [
-            Field(name, kind, any(row[index].value is None for row in typed))  # type: ignore[attr-defined]
+            Field(name, kind, any(row[index].value is None for row in typed))
             for index, (name, kind) in enumerate(zip(names, types, strict=True))
         ]
         return Query(Values(tuple(typed), Schema(tuple(fields))), names, types)
