@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import itertools
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import hypothesis.strategies as st
@@ -22,6 +22,7 @@ from bireme.data.types import DataType, Field, Kind
 from bireme.plan.expr import Interval
 from bireme.plan.functions.conversion import integer_range
 
+_EXACT = Context(prec=60)
 _TEXTS = (
     "", " ", "a", "A", "b", "ab", "abc", "abcabc", " a b ", "ä", "Äöü", "日本語", "e\u0301x", "\U0001f600", "%", "_", "a_c", "a%c",
     "a\\b", "a,b,,c", "1995-01-31", "42", "-1.5", "true", "x" * 40, "abcdefghijklmnop", "abcdefghijkl", "abcdefghijklm", "\n",
@@ -66,7 +67,7 @@ def corner_values(kind: DataType) -> list[Any]:
         case Kind.DATE:
             values = _DATES
         case Kind.TIMESTAMP:
-            values = _MOMENTS
+            values = _MOMENTS if kind.unit == "us" else tuple(moment.replace(microsecond=0) for moment in _MOMENTS)
         case Kind.TIME:
             values = (datetime.time(0), datetime.time(23, 59, 59, 999999), datetime.time(10, 11, 12, 123456))
         case Kind.INTERVAL:
@@ -85,7 +86,12 @@ def _decimal_corners(kind: DataType) -> list[Decimal]:
     one = 10**kind.scale
     counts = {0, 1, -1, largest, -largest, largest // 2, one, -one, 5 * one // 2, -5 * one // 2, 3 * one, 7, 15, -15}
     counts |= {45, 55}
-    return [Decimal(count).scaleb(-kind.scale) for count in sorted(counts) if abs(count) <= largest]
+    return [decimal_of(count, kind) for count in sorted(counts) if abs(count) <= largest]
+
+
+def decimal_of(count: int, kind: DataType) -> Decimal:
+    """The decimal of an unscaled count."""
+    return Decimal(count).scaleb(-kind.scale, _EXACT)
 
 
 def values(kind: DataType) -> st.SearchStrategy[Any]:
@@ -104,7 +110,7 @@ def values(kind: DataType) -> st.SearchStrategy[Any]:
         case Kind.DECIMAL:
             limit = 10**kind.precision - 1
             whole = st.integers(-limit, limit) | st.integers(max(-limit, -1000), min(limit, 1000))
-            return st.one_of(corners, whole.map(lambda count: Decimal(count).scaleb(-kind.scale)))
+            return st.one_of(corners, whole.map(lambda count: decimal_of(count, kind)))
         case _ if kind.is_integer:
             low, high = integer_range(kind)
             return st.one_of(corners, st.integers(low, high), st.integers(max(low, -5), 5))

@@ -24,6 +24,8 @@ Numbers = npt.NDArray[Any]
 Bools = npt.NDArray[np.bool_]
 
 INT64_BOUND: Final = 1 << 63
+# The counts beside it are infinities in DuckDB's layout of dates.
+_DATE_BOUND: Final = (1 << 31) - 2
 _MONTH_DAY_NANO: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
 _MASK_64: Final = (1 << 64) - 1
 
@@ -137,7 +139,9 @@ def range_of(kind: DataType) -> tuple[int, int]:
     if kind.kind is Kind.DECIMAL:
         limit = 10**kind.precision - 1
         return -limit, limit
-    bits = 32 if kind.kind is Kind.DATE or (kind.kind is Kind.TIME and kind.unit in ("s", "ms")) else 64
+    if kind.kind is Kind.DATE:
+        return -_DATE_BOUND, _DATE_BOUND
+    bits = 32 if kind.kind is Kind.TIME and kind.unit in ("s", "ms") else 64
     return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
 
 
@@ -243,7 +247,8 @@ def floored(values: Numbers, divisor: int) -> Numbers:
 
 def truncated_quotient(left: Numbers, right: Numbers) -> Numbers:
     """left / right rounded toward zero; `right` holds no zero."""
-    left = widened(left, magnitude(left) + 1)
+    bound = max(magnitude(left), magnitude(right))
+    left, right = widened(left, bound), widened(right, bound)
     quotient: Numbers = np.abs(left) // np.abs(right)
     return np.where((left < 0) != (right < 0), -quotient, quotient)
 
