@@ -119,14 +119,15 @@ class Pusher:
         return replace(pushed, rel=rel, residual=(*pushed.residual, *open_parts))
 
     def _filter_default(self, pushed: Pushed, parts: list[Expr], waiting: list[Expr]) -> Pushed:
-        """Says whether the row that stands for no rows passes; where that depends on data, makes these rows."""
+        """Forgets the row that stands for no rows where the filter drops it; else makes it, in every place it has.
+
+        Behind a filter a missing row would no longer tell whether there was none or whether it was dropped.
+        """
         assert pushed.default is not None
-        if waiting or outer_in(pushed.default):
-            return self.domain.materialize(pushed)
-        values = [fold_expr(substitute(part, pushed.default)) for part in parts]
-        if all(isinstance(value, Literal) for value in values):
-            keeps = all(isinstance(value, Literal) and value.value is True for value in values)
-            return pushed if keeps else replace(pushed, default=None)
+        if not waiting and not outer_in(pushed.default):
+            values = [fold_expr(substitute(part, pushed.default)) for part in parts]
+            if any(isinstance(value, Literal) and value.value is not True for value in values):
+                return replace(pushed, default=None)
         return self.domain.materialize(pushed)
 
     def _take_equalities(self, pushed: Pushed, parts: list[Expr]) -> tuple[Pushed, list[Expr]]:
