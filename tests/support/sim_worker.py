@@ -193,8 +193,8 @@ class SimRun:
         check_worker(worker)
         self._patience = 1.0 if worker.recorder.count != self._seen else min(2 * self._patience, 2_000.0)
         self._seen = worker.recorder.count
-        if worker.statistics().queries or self.loop.now < 0.05:
-            self.loop.call_later(self._patience * self.rng.expovariate(200), self._look_again, worker)
+        if worker._queries or self.loop.now < 0.05:
+            self.loop.call_later(self._patience * self.rng.expovariate(50), self._look_again, worker)
 
     def _check_empty(self, worker: Worker) -> None:
         statistics = worker.statistics()
@@ -209,7 +209,7 @@ class SimRun:
 def check_worker(worker: Worker) -> None:
     """What must hold between any two steps."""
     worker.ledger.check()
-    batches = {tier: 0 for tier in Tier}
+    batches = dict.fromkeys(Tier, 0)
     for query in worker._queries.values():
         for holder in query.graph.holders.values():
             holder.state.check()

@@ -1,5 +1,7 @@
 """The typed events of one worker: frozen records in the past tense, each with its cause.
 
+They are named tuples, because one is made for every task and a frozen dataclass costs four times as much.
+
 Rule: whatever a policy saw and decided, and every spill, retry, fallback and skipped hint, is one of these. Where
 they go is in `recorder`; what is folded from them, in `profile`. `cause` is the id of the event that led to this
 one, or 0.
@@ -7,7 +9,7 @@ one, or 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 from bireme.data.ids import BatchId, EdgeId, EventId, PipelineId, QueryId, TaskId, WorkerId
 from bireme.data.tier import Tier
@@ -15,49 +17,52 @@ from bireme.data.tier import Tier
 NO_CAUSE = EventId(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Base of all events. `query` is 0 for those of the whole worker."""
+class Event(Protocol):
+    """What all events have. `query` is 0 for those of the whole worker."""
 
+    @property
+    def query(self) -> QueryId: ...
+
+    @property
+    def cause(self) -> EventId: ...
+
+
+class QueryStarted(NamedTuple):
     query: QueryId
-
-
-@dataclass(frozen=True, slots=True)
-class QueryStarted(Event):
     pipelines: int
     edges: int
     cause: EventId = NO_CAUSE
 
 
-@dataclass(frozen=True, slots=True)
-class QueryEnded(Event):
+class QueryEnded(NamedTuple):
     """`outcome` is "done", "closed" (the caller stopped reading) or the name and text of the error."""
 
+    query: QueryId
     outcome: str
     seconds: float
     cause: EventId = NO_CAUSE
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineOpened(Event):
+class PipelineOpened(NamedTuple):
+    query: QueryId
     pipeline: PipelineId
     splits: int
     cause: EventId = NO_CAUSE
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineEnded(Event):
+class PipelineEnded(NamedTuple):
     """`how` is "done", or "enough" where a limit was reached, or "abandoned" where nobody reads on."""
 
+    query: QueryId
     pipeline: PipelineId
     how: str
     cause: EventId = NO_CAUSE
 
 
-@dataclass(frozen=True, slots=True)
-class TaskEnded(Event):
+class TaskEnded(NamedTuple):
     """`wait_seconds` from being ready for a slot to running (promotion included); `bytes_needed` what was reserved."""
 
+    query: QueryId
     pipeline: PipelineId
     task: TaskId
     kind: str
@@ -75,10 +80,10 @@ class TaskEnded(Event):
     cause: EventId = NO_CAUSE
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRetried(Event):
+class TaskRetried(NamedTuple):
     """A task ran out of memory and will run again, alone; `pieces` of its input from now on."""
 
+    query: QueryId
     pipeline: PipelineId
     task: TaskId
     attempt: int
@@ -87,29 +92,29 @@ class TaskRetried(Event):
     cause: EventId = NO_CAUSE
 
 
-@dataclass(frozen=True, slots=True)
-class OutputDropped(Event):
+class OutputDropped(NamedTuple):
     """A task ended after its query did, or after nobody wanted its output."""
 
+    query: QueryId
     pipeline: PipelineId
     task: TaskId
     rows: int
     cause: EventId = NO_CAUSE
 
 
-@dataclass(frozen=True, slots=True)
-class Noted(Event):
+class Noted(NamedTuple):
     """A stage did something on its own: a filter skipped, a kernel that fell back."""
 
+    query: QueryId
     pipeline: PipelineId
     text: str
     cause: EventId = NO_CAUSE
 
 
-@dataclass(frozen=True, slots=True)
-class RoomWanted(Event):
+class RoomWanted(NamedTuple):
     """Someone needed `nbytes` on a tier that had no room; `held` is what the tier held then."""
 
+    query: QueryId
     tier: Tier
     nbytes: int
     held: int
@@ -118,10 +123,10 @@ class RoomWanted(Event):
     cause: EventId = NO_CAUSE
 
 
-@dataclass(frozen=True, slots=True)
-class Overbooked(Event):
+class Overbooked(NamedTuple):
     """A request was let through over the limit, so that work goes on."""
 
+    query: QueryId
     tier: Tier
     nbytes: int
     over: int
@@ -129,8 +134,8 @@ class Overbooked(Event):
     cause: EventId = NO_CAUSE
 
 
-@dataclass(frozen=True, slots=True)
-class Demoted(Event):
+class Demoted(NamedTuple):
+    query: QueryId
     edge: EdgeId
     batch: BatchId
     source: Tier
@@ -140,8 +145,8 @@ class Demoted(Event):
     cause: EventId = NO_CAUSE
 
 
-@dataclass(frozen=True, slots=True)
-class Promoted(Event):
+class Promoted(NamedTuple):
+    query: QueryId
     edge: EdgeId
     batch: BatchId
     source: Tier
@@ -151,8 +156,8 @@ class Promoted(Event):
     cause: EventId = NO_CAUSE
 
 
-@dataclass(frozen=True, slots=True)
-class MoveFailed(Event):
+class MoveFailed(NamedTuple):
+    query: QueryId
     edge: EdgeId
     batch: BatchId
     target: Tier
@@ -160,8 +165,8 @@ class MoveFailed(Event):
     cause: EventId = NO_CAUSE
 
 
-@dataclass(frozen=True, slots=True)
-class Preloaded(Event):
+class Preloaded(NamedTuple):
+    query: QueryId
     pipeline: PipelineId
     split: int
     ranges: int
@@ -170,8 +175,8 @@ class Preloaded(Event):
     cause: EventId = NO_CAUSE
 
 
-@dataclass(frozen=True, slots=True)
-class BatchSent(Event):
+class BatchSent(NamedTuple):
+    query: QueryId
     edge: EdgeId
     batch: BatchId
     peer: WorkerId
@@ -179,8 +184,8 @@ class BatchSent(Event):
     cause: EventId = NO_CAUSE
 
 
-@dataclass(frozen=True, slots=True)
-class BatchReceived(Event):
+class BatchReceived(NamedTuple):
+    query: QueryId
     edge: EdgeId
     batch: BatchId
     peer: WorkerId
@@ -189,7 +194,7 @@ class BatchReceived(Event):
     cause: EventId = NO_CAUSE
 
 
-@dataclass(frozen=True, slots=True)
-class DeadlockFound(Event):
+class DeadlockFound(NamedTuple):
+    query: QueryId
     story: str
     cause: EventId = NO_CAUSE

@@ -144,7 +144,7 @@ class Profile:
         self.seconds = event.seconds
 
 
-_FOLDS: dict[type[events.Event], Callable[[Profile, Any], None]] = {
+_FOLDS: dict[type, Callable[[Profile, Any], None]] = {
     events.TaskEnded: Profile._task_ended,
     events.PipelineOpened: Profile._opened,
     events.PipelineEnded: Profile._ended,

@@ -88,6 +88,7 @@ class Graph:
         self.pipelines: dict[PipelineId, LivePipeline] = {}
         self.holders: dict[EdgeId, BatchHolder] = {}
         self._build()
+        self._unended = len(self.pipelines)
         self.result = self.holders[dag.result]
         self.result_feed: Feed = self.result.state.feeds[-1]
 
@@ -159,7 +160,7 @@ class Graph:
 
     def touch(self, pipeline: LivePipeline) -> None:
         """`pipeline` must look again."""
-        if not pipeline.dirty:
+        if not pipeline.dirty and pipeline.phase is not Phase.ENDED:
             pipeline.dirty = True
             self._dirty.append(pipeline)
 
@@ -230,6 +231,7 @@ class Graph:
 
     def ended(self, pipeline: LivePipeline) -> None:
         """A pipeline has ended: its readers and dependents look again, and its producers if it stopped early."""
+        self._unended -= 1
         for dependent in pipeline.dependents:
             self.touch(dependent)
         for earlier in self.before(pipeline):
@@ -245,7 +247,7 @@ class Graph:
         """Whether `pipeline` should make no new tasks, because its edge is full and its readers have enough to do."""
         for holder, producer in pipeline.sinks:
             limit = self._result_bytes_max if holder is self.result else self._edge_bytes_max
-            if holder.nbytes >= limit and self._full(pipeline, holder, producer):
+            if holder.state.nbytes >= limit and self._full(pipeline, holder, producer):
                 self._any_gated = True
                 return True
         return False
@@ -317,9 +319,7 @@ class Graph:
     def _check_done(self) -> None:
         if self.outcome.done() or self.closed:
             return
-        if self.result.state.entries:
-            return
-        if all(pipeline.phase is Phase.ENDED for pipeline in self.pipelines.values()):
+        if self._unended == 0 and not self.result.state.entries:
             self._finish(None)
 
     def _is_quiet(self) -> bool:

@@ -40,6 +40,8 @@ from bireme.runtime.threads import LoopThreads, Threads
 from bireme.runtime.watchdog import Watchdog
 from bireme.storage.base import ByteSource, SpillStore
 
+__all__ = ["ResultStream", "Worker", "WorkerStatistics"]
+
 MakeThreads = Callable[[str, int], Threads]
 
 

@@ -13,7 +13,7 @@ from typing import Final
 RECORDS_MAX: Final = 64
 # Without history: as much again as comes in.
 _FIRST_GUESS: Final = 1.0
-_REFRESH_EVERY: Final = 8
+_REFRESH_EVERY: Final = 32
 
 
 class History:

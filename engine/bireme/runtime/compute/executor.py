@@ -120,7 +120,6 @@ class ComputeExecutor:
         for entry in task.entries:
             if entry.batch.tier is not Tier.DEVICE or entry.access is Access.EXCLUSIVE:
                 below += entry.batch.nbytes
-        task.promoted_bytes = below
         limit = self._room.ledger.limits[Tier.DEVICE]
         need = below + task.supplier.estimate(task)
         return need if need < limit else limit

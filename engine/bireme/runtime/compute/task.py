@@ -48,10 +48,12 @@ class Made:
 class Result:
     """What running a task gave: all of its output, or `shortage`, the memory error that stopped it."""
 
-    __slots__ = ("made", "notes", "seconds", "shortage", "started", "state_bytes")
+    __slots__ = ("made", "nbytes", "notes", "rows", "seconds", "shortage", "started", "state_bytes")
 
     def __init__(self) -> None:
         self.made: list[Made] = []
+        self.rows = 0
+        self.nbytes = 0
         self.notes: list[str] = []
         self.state_bytes = 0
         self.started = 0.0
@@ -61,17 +63,12 @@ class Result:
     def add(self, output: Output) -> None:
         for emission in output.emissions:
             if emission.batch.num_rows:
-                self.made.append(Made(emission.edge, emission.partition, emission.batch))
+                made = Made(emission.edge, emission.partition, emission.batch)
+                self.made.append(made)
+                self.rows += emission.batch.num_rows
+                self.nbytes += made.nbytes
         self.notes += output.notes
         self.state_bytes = output.state_bytes
-
-    @property
-    def rows(self) -> int:
-        return sum([made.content.num_rows for made in self.made])
-
-    @property
-    def nbytes(self) -> int:
-        return sum([made.nbytes for made in self.made])
 
 
 class Task:
@@ -79,7 +76,7 @@ class Task:
 
     __slots__ = (
         "_done", "_pieces", "alone", "attempt", "basis", "buffers", "bytes_in", "entries", "grant_bytes", "holder",
-        "id", "kind", "promoted_bytes", "ready_at", "reservation", "rows_in", "sequence", "split", "stage", "supplier",
+        "id", "kind", "ready_at", "reservation", "rows_in", "sequence", "split", "stage", "supplier",
     )  # fmt: skip
 
     def __init__(self, supplier: Supplier, stage: Stage, identity: TaskId, kind: TaskKind, sequence: int) -> None:
@@ -100,7 +97,6 @@ class Task:
         self.attempt = 0
         self.alone = False
         self.grant_bytes = 0
-        self.promoted_bytes = 0
         self._done = Result()
         self._pieces: deque[tuple[int, int]] | None = None
 

@@ -8,7 +8,7 @@ decided by `runtime.graph`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bireme.data.batch import Batch
@@ -80,17 +80,17 @@ class BatchHolder:
     @property
     def nbytes(self) -> int:
         """Bytes of all batches here, on whatever tier."""
-        return sum(self.state.tier_bytes)
+        return self.state.nbytes
 
     # ------------------------------------------------------------------------------------- producing
 
-    def put(self, producer: int, sequence: int, outputs: Iterable[tuple[int, Batch, Reservation]]) -> None:
+    def put(self, producer: int, sequence: int, outputs: Sequence[tuple[int, Batch, Reservation]]) -> None:
         """Takes all outputs (partition, batch, its reservation) of one input of a producer."""
-        outputs = tuple(outputs)
         self.state.put(producer, sequence, [(partition, batch) for partition, batch, _ in outputs])
         for _, batch, reservation in outputs:
             self._reservations[batch.id] = reservation
-        self._wake(self._takers)
+        if self._takers:
+            self._wake(self._takers)
 
     def finish(self, producer: int) -> None:
         self.state.finish(producer)

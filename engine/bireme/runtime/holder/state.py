@@ -136,6 +136,7 @@ class HolderState:
         self.rows_put = 0
         self.bytes_put = 0
         self.count_put = 0
+        self.nbytes = 0
         self.tier_bytes = [0] * len(Tier)
         self.tier_count = [0] * len(Tier)
         self.moving = 0
@@ -156,9 +157,14 @@ class HolderState:
         entries = [self._admit(partition, batch) for partition, batch in outputs]
         if not self.ordered:
             self._release(entries)
-        else:
+        elif sequence != lane.next or self._lanes[self._turn] is not lane:
             lane.held[sequence] = entries
-            self._advance()
+        else:
+            # The usual case: it is its turn.
+            self._release(entries)
+            lane.next += 1
+            if lane.held:
+                self._advance()
         return entries
 
     def finish(self, producer: int) -> None:
@@ -190,6 +196,7 @@ class HolderState:
         return entry
 
     def _count(self, batch: Batch, sign: int) -> None:
+        self.nbytes += sign * batch.nbytes
         self.tier_bytes[batch.tier] += sign * batch.nbytes
         self.tier_count[batch.tier] += sign
 
@@ -296,10 +303,11 @@ class HolderState:
 
     def check(self) -> None:
         """Raises EngineBug where what is counted and what is there differ; for tests and the simulation."""
-        for tier in Tier:
-            there = [entry.batch.nbytes for entry in self.entries.values() if entry.batch.tier is tier]
-            if (sum(there), len(there)) != (self.tier_bytes[tier], self.tier_count[tier]):
-                raise EngineBug(f"{tier.name} holds {sum(there)} bytes but counts {self.tier_bytes[tier]}")
+        nbytes, counts = [0] * len(Tier), [0] * len(Tier)
         for entry in self.entries.values():
+            nbytes[entry.batch.tier] += entry.batch.nbytes
+            counts[entry.batch.tier] += 1
             if (entry.readers > 0) is not (entry.access is Access.SHARED) or entry.unread < 0:
                 raise EngineBug(f"{entry!r} contradicts itself")
+        if (nbytes, counts, sum(nbytes)) != (self.tier_bytes, self.tier_count, self.nbytes):
+            raise EngineBug(f"the tiers hold {nbytes} bytes but count {self.tier_bytes}")

@@ -1,0 +1,158 @@
+"""What a task costs besides its kernels: loop time per task, hand-over included, and a whole one-task query.
+
+    PYTHONPATH=engine python bench/micro/task_overhead.py [tasks]
+
+Prints the best of several rounds, since anything else that runs on the machine only ever adds. `inline` runs the work
+on the loop, so that it shows the runtime's own cost alone; `hand-over` is a bare round trip through a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import uvloop
+
+from bireme.config import Config
+from bireme.data.ids import EdgeId, PipelineId
+from bireme.data.schema import Schema
+from bireme.data.types import INT64, Field
+from bireme.operators.base import Emission, Output
+from bireme.plan.physical import Dag, Edge, EmitSink, Pipeline, ScanSource
+from bireme.runtime.threads import LoopThreads
+from bireme.runtime.worker import Worker
+from bireme.storage.base import ByteRange, Split
+
+_SCHEMA = Schema((Field("v", INT64),))
+_BATCH = pa.RecordBatch.from_arrays([pa.array([1, 2, 3])], ["v"])
+_ROUNDS = 5
+
+
+class InlineThreads:
+    """Runs work at once, on the loop."""
+
+    def __init__(self, name: str, count: int) -> None:
+        self._loop = asyncio.get_running_loop()
+
+    def submit(self, work: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        future = self._loop.create_future()
+        future.set_result(work(*args))
+        return future
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class Nothing:
+    """Neither a byte source nor a spill store is used here."""
+
+    bytes_used = 0
+
+    def read(self, byte_range: ByteRange) -> pa.Buffer:
+        raise NotImplementedError
+
+
+class MemorySplit:
+    """A split that is in memory."""
+
+    rows, decoded_bytes, ranges = 3, 24, ()
+
+
+class Stage:
+    """Does nothing, or emits one small batch per split."""
+
+    def __init__(self, pipeline: Pipeline, emits: bool) -> None:
+        self.pipeline = pipeline
+        self._emits = emits
+
+    def open(self, slots: int) -> None:
+        """No state."""
+
+    def run_split(self, split: Split, buffers: Sequence[pa.Buffer], sequence: int, slot: int) -> Output:
+        return Output([Emission(EdgeId(1), 0, _BATCH)]) if self._emits else Output()
+
+    def enough(self) -> bool:
+        return False
+
+    def finish_parts(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        """No state."""
+
+
+class Stages:
+    """One scan of `count` splits."""
+
+    def __init__(self, count: int, emits: bool) -> None:
+        self._splits = [MemorySplit()] * count
+        self._emits = emits
+
+    def stage(self, pipeline: Pipeline) -> Stage:
+        return Stage(pipeline, self._emits)
+
+    def splits(self, pipeline: Pipeline) -> Sequence[Any]:
+        return self._splits
+
+    def close(self) -> None:
+        """No state."""
+
+
+def scan_dag() -> Dag:
+    scan = Pipeline(PipelineId(1), "scan", ScanSource("t", "1", (0,), ()), (), EmitSink(EdgeId(1)), (), (_SCHEMA,))
+    result = Edge(EdgeId(1), "result", _SCHEMA, (PipelineId(1),), (), ordered=True)
+    return Dag((scan,), (result,), EdgeId(1), _SCHEMA)
+
+
+async def per_task(threads: Any, slots: int, count: int, emits: bool) -> tuple[float, float]:
+    """Microseconds of loop time and of wall time per task, the best of several rounds."""
+    config = Config(
+        threads=slots, memory_bytes_max=1 << 30, spill_folder=Path(tempfile.gettempdir()), spill_bytes_max=1 << 30
+    )
+    best_loop = best_wall = float("inf")
+    async with Worker(config, source=Nothing(), spill=Nothing(), threads=threads) as worker:  # type: ignore[arg-type]
+        for _ in range(_ROUNDS):
+            loop, wall = time.thread_time(), time.perf_counter()
+            async for _ in worker.run(scan_dag(), Stages(count, emits)):  # type: ignore[arg-type]
+                pass
+            best_loop = min(best_loop, time.thread_time() - loop)
+            best_wall = min(best_wall, time.perf_counter() - wall)
+    return best_loop / count * 1e6, best_wall / count * 1e6
+
+
+async def hand_over(count: int) -> float:
+    """Microseconds of loop time of a bare round trip through a thread."""
+    threads = LoopThreads("bench", 1)
+    best = float("inf")
+    for _ in range(_ROUNDS):
+        started = time.thread_time()
+        for _ in range(count):
+            await threads.submit(int)
+        best = min(best, time.thread_time() - started)
+    threads.close()
+    return best / count * 1e6
+
+
+async def main(count: int) -> None:
+    print(f"hand-over                  {await hand_over(count):6.1f} µs of loop time")
+    for label, threads, slots in (
+        ("inline", InlineThreads, 1),
+        ("1 thread", LoopThreads, 1),
+        ("2 threads", LoopThreads, 2),
+    ):
+        for emits in (False, True):
+            loop, wall = await per_task(threads, slots, count, emits)
+            what = "with a batch" if emits else "no output"
+            print(f"{label:<10}{what:<13}{loop:10.1f} µs of loop time,{wall:7.1f} µs in all")
+    loop, wall = await per_task(LoopThreads, 2, 1, True)
+    print(f"query of one task      {loop:10.1f} µs of loop time,{wall:7.1f} µs in all")
+
+
+if __name__ == "__main__":
+    uvloop.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000))
