@@ -84,7 +84,7 @@ class DagMaker:
         self.edges: list[OpenEdge] = []
         self.works: dict[PipelineId, FakeWork] = {}
         self.stateful = False
-        self.tables: list[tuple[str, PipelineId, int]] = []
+        self.tables: list[tuple[str, PipelineId]] = []
         self._value = 0
 
     def make(self) -> Case:
@@ -154,8 +154,8 @@ class DagMaker:
         source: Source = ValuesSource(())
         outputs = [list(values)]
         if self.tables and self.rng.random() < 0.6:
-            table, builder, parts = self.rng.choice(self.tables)
-            source, outputs = UnmatchedSource(table), [list(values)] * parts
+            table, builder = self.rng.choice(self.tables)
+            source = UnmatchedSource(table)
             work = FakeWork(values=values, partitions=target.partitions)
             self._add(source, target, work, outputs, exact=True, after=(builder,))
         else:
@@ -192,7 +192,7 @@ class DagMaker:
         source.consumers.append(identity)
         sink = BuildSink(table, (), 0, False)
         self._pipeline(identity, EdgeSource(source.id, Take.PARTITION), sink, ())
-        self.tables.append((table, identity, source.partitions))
+        self.tables.append((table, identity))
         target = self._edge()
         work = FakeWork(add=2, partitions=target.partitions)
         outputs = [[value + 2 for value in rows] for rows in _taken(source, Take.STREAM)]

@@ -6,7 +6,7 @@ events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,9 +49,10 @@ class EdgeProfile:
 
 
 class Profile:
-    """Hears the events of one query."""
+    """Hears the events of one query. `names` are those of its pipelines, in the order of the plan."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Mapping[PipelineId, str] | None = None) -> None:
+        self.names: dict[PipelineId, str] = dict(names or {})
         self.pipelines: dict[PipelineId, PipelineProfile] = {}
         self.edges: dict[EdgeId, EdgeProfile] = {}
         self.outcome = ""
@@ -85,9 +86,22 @@ class Profile:
             found = self.edges[edge] = EdgeProfile()
         return found
 
-    def lines(self, names: Sequence[tuple[PipelineId, str]]) -> list[str]:
-        """One line per pipeline of `names`, in that order, for people."""
-        return [_line(name, self.pipelines.get(identity, PipelineProfile())) for identity, name in names]
+    def __str__(self) -> str:
+        """For people: a line per pipeline, in the order of the plan, then the query as a whole."""
+        known = [*self.names, *(pipeline for pipeline in self.pipelines if pipeline not in self.names)]
+        lines = [
+            _line(self.names.get(identity, f"pipeline {identity}"), self.pipelines.get(identity, PipelineProfile()))
+            for identity in known
+        ]
+        return "\n".join([*lines, self._summary()])
+
+    def _summary(self) -> str:
+        parts = [f"{self.outcome or 'running'} in {format_seconds(self.seconds)}"]
+        if self.spilled_bytes:
+            parts.append(f"spilled {format_bytes(self.spilled_bytes)}")
+        if self.overbooked_count:
+            parts.append(f"let {self.overbooked_count} requests over the limit, by up to {self.overbooked_bytes} B")
+        return ", ".join(parts)
 
     def _task_ended(self, event: events.TaskEnded) -> None:
         into = self.pipeline(event.pipeline)

@@ -22,7 +22,7 @@ from bireme.data.ids import BatchId, EdgeId, PipelineId, QueryId, TaskId
 from bireme.errors import BiremeError, EngineBug
 from bireme.observe.recorder import Recorder
 from bireme.operators.base import StageSet
-from bireme.plan.physical import BuildSink, Dag, Edge, EdgeSource, Take
+from bireme.plan.physical import Dag, Edge, EdgeSource, Take
 from bireme.runtime.compute.policy import rank
 from bireme.runtime.compute.task import Supplier
 from bireme.runtime.holder.batch_holder import BatchHolder
@@ -126,14 +126,6 @@ class Graph:
             live.source, live.feed = holder, holder.state.feeds[index]
         for index, producer in enumerate(edge.producers):
             self.pipelines[producer].sinks.append((holder, index))
-
-    def partitions_of_table(self, table: str) -> int:
-        """How many parts the join table called `table` is built in."""
-        for pipeline in self.dag.pipelines:
-            if isinstance(pipeline.sink, BuildSink) and pipeline.sink.table == table:
-                source = self.pipelines[pipeline.id].source
-                return source.edge.partitions if source is not None else 1
-        raise EngineBug(f"no pipeline builds the join table {table}")
 
     def next_task_id(self) -> TaskId:
         return TaskId(next(self._task_ids))

@@ -21,7 +21,16 @@ from bireme.data.ids import QueryId
 from bireme.data.tier import Tier
 from bireme.observe.event import Noted, OutputDropped, PipelineEnded, PipelineOpened, TaskEnded, TaskRetried
 from bireme.operators.base import Stage
-from bireme.plan.physical import BuildSink, EdgeSource, Pipeline, ScanSource, Take, UnmatchedSource
+from bireme.plan.physical import (
+    BuildSink,
+    EdgeSource,
+    EmitSink,
+    LimitStep,
+    MatchSink,
+    Pipeline,
+    ScanSource,
+    Take,
+)
 from bireme.runtime.compute.estimate import History
 from bireme.runtime.compute.task import Made, Result, Task, TaskKind
 from bireme.runtime.holder.batch_holder import BatchHolder
@@ -82,6 +91,14 @@ class LivePipeline:
     def take(self) -> Take | None:
         source = self.pipeline.source
         return source.take if isinstance(source, EdgeSource) else None
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a call that ran out of memory can be made again: it must not have changed what it keeps."""
+        pipeline = self.pipeline
+        if any(isinstance(step, LimitStep) for step in pipeline.steps):
+            return False
+        return isinstance(pipeline.sink, EmitSink | MatchSink | BuildSink)
 
     @property
     def splittable(self) -> bool:
@@ -278,8 +295,6 @@ class LivePipeline:
             self.inputs_max = len(self.splits)
             if self.splits:
                 self.graph.want_bytes(self)
-        elif isinstance(source, UnmatchedSource):
-            self.inputs_max = self.graph.partitions_of_table(source.table)
         elif not isinstance(source, EdgeSource):
             self.inputs_max = 1
         self.graph.recorder.record(PipelineOpened(self.query, self.pipeline.id, len(self.splits)))

@@ -32,7 +32,7 @@ class Query:
     def __init__(self, graph: Graph, *, room: Room, mover: Mover, ended: Callable[[Query], None]) -> None:
         self.graph = graph
         self.id: QueryId = graph.query
-        self.profile = Profile()
+        self.profile = Profile({pipeline.id: pipeline.name for pipeline in graph.dag.pipelines})
         self.error: BiremeError | None = None
         self.ended = asyncio.Event()
         self._room = room

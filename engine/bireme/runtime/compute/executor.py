@@ -200,13 +200,17 @@ class ComputeExecutor:
             return
         task.attempt += 1
         task.alone = True
-        choice = remedy(attempt=task.attempt, splittable=supplier.splittable and task.kind is TaskKind.BATCHES)
+        choice = remedy(
+            attempt=task.attempt,
+            repeatable=supplier.repeatable,
+            splittable=supplier.splittable and task.kind is TaskKind.BATCHES,
+        )
         if choice is Remedy.SPLIT and not task.halve():
             choice = Remedy.GIVE_UP
         if choice is Remedy.GIVE_UP:
             fault = OutOfRoom(
-                f"{task!r} ran out of memory even alone and in the smallest pieces ({result.shortage}); "
-                f"raise the memory limit"
+                f"{task!r} ran out of memory and cannot run in smaller pieces ({result.shortage}); "
+                f"raise the memory limit, or use fewer threads"
             )
             fault.__cause__ = result.shortage
             supplier.fail(task, fault)

@@ -57,8 +57,10 @@ class Remedy(Enum):
     GIVE_UP = "fail"
 
 
-def remedy(*, attempt: int, splittable: bool) -> Remedy:
+def remedy(*, attempt: int, repeatable: bool, splittable: bool) -> Remedy:
     """What to do after the `attempt`-th failure of a task for want of memory."""
+    if not repeatable:
+        return Remedy.GIVE_UP
     if attempt <= RETRIES_BEFORE_SPLIT:
         return Remedy.AGAIN
     if splittable:

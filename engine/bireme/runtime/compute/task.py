@@ -164,6 +164,11 @@ class Supplier(Protocol):
     def query(self) -> QueryId: ...
 
     @property
+    def repeatable(self) -> bool:
+        """Whether a task that ran out of memory may run again."""
+        ...
+
+    @property
     def splittable(self) -> bool:
         """Whether a task's input may be cut by rows."""
         ...
