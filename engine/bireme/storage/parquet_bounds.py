@@ -7,16 +7,22 @@ known". Bounds are in the form of `plan.expr.Literal.value`. What follows from b
 from __future__ import annotations
 
 import json
+import re
+import struct
 from collections.abc import Callable
+from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from bireme.data.types import DataType, Kind
 from bireme.plan.expr import Value
-from bireme.storage.parquet_file import FOREIGN_ERRORS, ParquetFile
+from bireme.storage.parquet_file import ParquetFile
 from bireme.storage.physical_value import NANOSECONDS, Decoder, count_decoder, unscaled_decimal
 from bireme.storage.prune import Bounds
 
 _UNIT_NAMES: Final = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+
+_NUMBER_FORMATS: Final = {"BOOLEAN": "<?", "INT32": "<i", "INT64": "<q", "FLOAT": "<f", "DOUBLE": "<d"}
+_OLD_ARROW: Final = re.compile(r"parquet-cpp-arrow version [0-3]\.")
 
 Raw = int | float | bytes | bool
 
@@ -29,26 +35,56 @@ class RawBounds(NamedTuple):
     nulls: int | None
 
 
-_NOTHING: Final = RawBounds(None, None, None)
-
-
 def raw_bounds(file: ParquetFile, column: int) -> list[RawBounds]:
     """The stored statistics of a column that has one leaf, by row group."""
     (leaf,) = file.leaves[column]
-    return [_raw_bounds(file.metadata.row_group(group).column(leaf)) for group in range(file.metadata.num_row_groups)]
+    physical = file.metadata.schema.column(leaf).physical_type
+    kind = file.schema[column].type
+    layout = _NUMBER_FORMATS.get(physical)
+    if layout is not None and kind.is_integer and not kind.is_signed:
+        layout = layout.upper()
+    order = _known_order(file, leaf, layout)
+    found = []
+    for group, rows in enumerate(file.row_group_rows):
+        chunk = file.chunk(group, leaf)
+        nulls = chunk.nulls if chunk.nulls is not None and 0 <= chunk.nulls <= rows else None
+        low, high = None, None
+        if order is _Order.OF_TYPE:
+            low, high = chunk.low, chunk.high
+        elif order is _Order.OLD:
+            low, high = chunk.low_old, chunk.high_old
+        found.append(RawBounds(_stored(low, layout), _stored(high, layout), nulls))
+    return found
 
 
-def _raw_bounds(chunk: Any) -> RawBounds:
-    try:
-        statistics = chunk.statistics
-        if statistics is None:
-            return _NOTHING
-        nulls = statistics.null_count if statistics.has_null_count else None
-        if not statistics.has_min_max:
-            return RawBounds(None, None, nulls)
-        return RawBounds(statistics.min_raw, statistics.max_raw, nulls)
-    except FOREIGN_ERRORS:
-        return _NOTHING
+class _Order(Enum):
+    """Which of the stored bounds of a leaf are in the order of its type."""
+
+    OF_TYPE = 0
+    OLD = 1
+    NONE = 2
+
+
+def _known_order(file: ParquetFile, leaf: int, layout: str | None) -> _Order:
+    """Old bounds were compared as signed numbers or bytes, whatever the type; they are good for signed numbers only.
+
+    Arrow's C++ writer before 4.0.0 compared decimals of fixed length in a wrong way.
+    """
+    if layout is None and _OLD_ARROW.match(file.chunks.created_by):
+        return _Order.NONE
+    if leaf < len(file.chunks.has_order) and file.chunks.has_order[leaf]:
+        return _Order.OF_TYPE
+    return _Order.OLD if layout is not None and layout.islower() else _Order.NONE
+
+
+def _stored(raw: bytes | None, layout: str | None) -> Raw | None:
+    """A bound in PLAIN encoding, without a length; None for one that is not of its type."""
+    if raw is None or layout is None:
+        return raw
+    if len(raw) != struct.calcsize(layout):
+        return None
+    value: Raw = struct.unpack(layout, raw)[0]
+    return value
 
 
 def column_bounds(file: ParquetFile, column: int) -> list[Bounds]:
@@ -85,11 +121,8 @@ def order_key(file: ParquetFile, column: int) -> tuple[str, Callable[[Any], Any]
     if low_decoder(file, column) is None:
         return None
     leaf = file.metadata.schema.column(file.leaves[column][0])
-    kind, physical = file.schema[column].type, leaf.physical_type
+    physical = leaf.physical_type
     name = f"{physical} {_stored_unit(leaf)}"
-    if kind.is_integer and not kind.is_signed:
-        mask = (1 << (32 if physical == "INT32" else 64)) - 1
-        return name, lambda raw: raw & mask
     if physical == "FIXED_LEN_BYTE_ARRAY":
         return name, lambda raw: int.from_bytes(raw, "big", signed=True)
     return name, lambda raw: raw
@@ -100,11 +133,8 @@ def _decoder(kind: DataType, leaf: Any, string: Decoder) -> Decoder | None:
     match kind.kind:
         case Kind.BOOL if physical == "BOOLEAN":
             return bool
-        case Kind.INT8 | Kind.INT16 | Kind.INT32 | Kind.INT64 if physical in ("INT32", "INT64"):
+        case _ if kind.is_integer and physical in ("INT32", "INT64"):
             return int
-        case Kind.UINT8 | Kind.UINT16 | Kind.UINT32 | Kind.UINT64 if physical in ("INT32", "INT64"):
-            mask = (1 << (32 if physical == "INT32" else 64)) - 1
-            return lambda raw: int(raw) & mask
         case Kind.FLOAT32 | Kind.FLOAT64 if physical in ("FLOAT", "DOUBLE"):
             return _float
         case Kind.STRING if physical == "BYTE_ARRAY":

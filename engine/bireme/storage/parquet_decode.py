@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bireme.data.layout import to_engine
@@ -80,17 +81,16 @@ class ParquetDecoder:
             yield pa.RecordBatch.from_arrays(arrays, names=names)
 
     def is_dictionary(self, row_group: int, column: int) -> bool:
-        """Whether the pages of a string column's chunk are codes, judged by size; a wrong guess costs time only.
+        """Whether the pages of a string column's chunk are all codes.
 
-        A footer lists PLAIN for the dictionary page as well as for pages written after the dictionary was full. But
-        codes take 3 bytes a value at the most, and plain strings at least 4.
+        Where the footer does not tell, it is judged by size, and a wrong guess costs time only: codes take 3 bytes a
+        value at the most, and plain strings, which follow when the dictionary is full, at least 4.
         """
-        chunk = self.file.metadata.row_group(row_group).column(self.file.leaves[column][0])
-        if not chunk.has_dictionary_page or chunk.num_values == 0:
-            return False
-        dictionary_bytes = max(0, chunk.data_page_offset - (chunk.dictionary_page_offset or chunk.data_page_offset))
-        codes_bytes_max = _CODE_BYTES_MAX * chunk.num_values + _PAGE_HEADERS_BYTES
-        return bool(chunk.total_uncompressed_size - dictionary_bytes <= codes_bytes_max)
+        chunk = self.file.chunk(row_group, self.file.leaves[column][0])
+        if chunk.are_codes is not None or not chunk.dictionary_offset:
+            return bool(chunk.are_codes)
+        codes_bytes = chunk.stored_bytes - max(0, chunk.data_offset - chunk.dictionary_offset)
+        return codes_bytes <= _CODE_BYTES_MAX * chunk.values + _PAGE_HEADERS_BYTES
 
     def _decoded(self, wanted: Wanted, columns: list[int], fetched: Fetched) -> Iterator[pa.RecordBatch]:
         """What pyarrow makes of `columns`, in the order of the file."""
@@ -107,12 +107,25 @@ class ParquetDecoder:
         except pa.ArrowNotImplementedError as error:
             raise Unsupported(f"{self.file.path!r} uses something of Parquet that is not supported: {error}") from error
         except FOREIGN_ERRORS as error:
-            raise self.file.corrupt(str(error), wanted.row_group) from error
+            raise self.file.corrupt(
+                str(error), wanted.row_group, self._damaged_leaf(wanted, leaves, fetched)
+            ) from error
         # A reader after an error, or one that was not read to its end, is not used again.
         opened.source.serve((), ())
         self._idle.setdefault(codes, []).append(opened)
         if seen != (rows if wanted.rows_max is None else min(rows, wanted.rows_max)):
             raise self.file.corrupt(f"{seen} rows where its footer says {rows}", wanted.row_group)
+
+    def _damaged_leaf(self, wanted: Wanted, leaves: list[int], fetched: Fetched) -> int | None:
+        """Which of the columns cannot be decoded: pyarrow's errors do not tell."""
+        for leaf in leaves:
+            try:
+                opened = self._open(())
+                opened.source.serve(fetched.ranges, fetched.buffers)
+                opened.reader.read_row_group(wanted.row_group, column_indices=[leaf], use_threads=False)
+            except FOREIGN_ERRORS:
+                return leaf
+        return None
 
     def _dictionary_leaves(self, wanted: Wanted) -> tuple[int, ...]:
         if wanted.rows_max is not None:
@@ -154,8 +167,11 @@ class ParquetDecoder:
         try:
             if self._are_unscaled[column]:
                 return _as_decimal(array, kind)
-            return to_engine(array, kind)
-        except ConversionFault as error:
+            decoded = to_engine(array, kind)
+            if kind is STRING or kind.is_nested:
+                _check_content(decoded)
+            return decoded
+        except (ConversionFault, pa.ArrowInvalid) as error:
             raise self.file.corrupt(str(error), row_group, self.file.leaves[column][0]) from error
 
 
@@ -198,6 +214,20 @@ def _decoding_metadata(file: ParquetFile) -> tuple[Any, tuple[bool, ...]]:
 
 def _is_unscaled(arrow: pa.DataType, kind: DataType) -> bool:
     return kind.kind is Kind.DECIMAL and pa.types.is_integer(arrow)
+
+
+def _check_content(array: pa.Array) -> None:
+    """Raises ArrowInvalid for what pyarrow does not look at when it decodes: codes without a word, bytes that are no
+    text.
+    """
+    if not pa.types.is_dictionary(array.type):
+        array.validate(full=True)
+        return
+    array.dictionary.validate(full=True)
+    codes = pc.min_max(array.indices)
+    low, high = codes["min"].as_py(), codes["max"].as_py()
+    if low is not None and (low < 0 or high >= len(array.dictionary)):
+        raise pa.ArrowInvalid(f"a code of {low if low < 0 else high} for a dictionary of {len(array.dictionary)} words")
 
 
 def _as_decimal(array: pa.Array, kind: DataType) -> pa.Array:

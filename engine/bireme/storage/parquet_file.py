@@ -19,6 +19,7 @@ from bireme.data.types import Field
 from bireme.errors import SourceCorrupt, Unsupported
 from bireme.storage.base import ByteRange
 from bireme.storage.local import file_version, translate
+from bireme.storage.parquet_footer import Chunk, Footer, read_footer
 
 _MAGIC: Final = b"PAR1"
 _MAGIC_ENCRYPTED: Final = b"PARE"
@@ -52,7 +53,11 @@ class ParquetFile:
     schema: Schema
     leaves: tuple[tuple[int, ...], ...]
     footer_offset: int
-    row_group_rows: tuple[int, ...]
+    chunks: Footer
+
+    @property
+    def row_group_rows(self) -> list[int]:
+        return self.chunks.rows
 
     @property
     def rows(self) -> int:
@@ -60,24 +65,26 @@ class ParquetFile:
 
     def chunk_range(self, row_group: int, leaf: int) -> ByteRange:
         """Where the pages of a column chunk lie, its dictionary page included; SourceCorrupt where that cannot be."""
-        try:
-            chunk = self.metadata.row_group(row_group).column(leaf)
-            offset, length = chunk.data_page_offset, chunk.total_compressed_size
-            dictionary_offset = chunk.dictionary_page_offset
-        except FOREIGN_ERRORS as error:
-            raise self.corrupt(str(error), row_group, leaf) from error
+        chunk = self.chunk(row_group, leaf)
+        offset, length = chunk.data_offset, chunk.length
         # Some old writers store 0 for "there is none"; 4 is the first offset that a page can have.
-        if dictionary_offset is not None and 4 <= dictionary_offset < offset:
-            offset = dictionary_offset
+        if chunk.dictionary_offset is not None and 4 <= chunk.dictionary_offset < offset:
+            offset = chunk.dictionary_offset
         if offset < 4 or length < 0 or offset + length > self.footer_offset:
             story = f"{length} bytes at {offset} are not within the file's {self.footer_offset} bytes of pages"
             raise self.corrupt(story, row_group, leaf)
         return ByteRange(self.path, offset, length, self.version)
 
     def stored_bytes(self, row_group: int, column: int) -> int:
-        """Bytes of a column's pages after decompression; zero where the footer says nonsense."""
-        group = self.metadata.row_group(row_group)
-        return sum(max(0, group.column(leaf).total_uncompressed_size) for leaf in self.leaves[column])
+        """Bytes of a column's pages after decompression; at least zero, whatever the footer says."""
+        return sum(max(0, self.chunk(row_group, leaf).stored_bytes) for leaf in self.leaves[column])
+
+    def chunk(self, row_group: int, leaf: int) -> Chunk:
+        """A column chunk; SourceCorrupt where the footer does not describe one."""
+        try:
+            return self.chunks.chunk(row_group, leaf)
+        except ValueError as error:
+            raise self.corrupt(str(error), row_group, leaf) from error
 
     def corrupt(self, story: str, row_group: int | None = None, leaf: int | None = None) -> SourceCorrupt:
         """The error that names this file and the place in it."""
@@ -130,22 +137,23 @@ def _parse(path: str, version: str, footer: bytes, size: int) -> ParquetFile:
     try:
         metadata = parse_metadata(footer)
         arrow_schema = _with_microseconds(metadata.schema.to_arrow_schema(), metadata)
-        groups = tuple([metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)])
+        chunks = read_footer(footer)
         leaf_count = metadata.num_columns
     except pa.ArrowNotImplementedError as error:
         raise Unsupported(f"{path!r} uses something of Parquet that is not supported: {error}") from error
     except FOREIGN_ERRORS as error:
         story = str(error).strip().partition("\n")[0]
         raise SourceCorrupt(f"{path!r} is damaged: its footer cannot be read: {story}; write the file anew") from error
-    if min(groups, default=0) < 0 or sum(groups) != metadata.num_rows:
-        raise SourceCorrupt(f"{path!r} is damaged: {metadata.num_rows} rows, but row groups of {sum(groups)} in all")
+    if sum(chunks.rows) != metadata.num_rows:
+        raise SourceCorrupt(f"{path!r} is damaged: {metadata.num_rows} rows, but {sum(chunks.rows)} in its row groups")
+    if any(chunks.chunk_count(group) != leaf_count for group in range(len(chunks.rows))):
+        raise SourceCorrupt(f"{path!r} is damaged: a row group does not have a chunk for each of {leaf_count} columns")
     leaves = _leaves(arrow_schema)
     if sum(map(len, leaves)) != leaf_count:
         raise SourceCorrupt(f"{path!r} is damaged: its Arrow schema has other columns than its Parquet schema")
     schema = _schema(path, arrow_schema)
-    return ParquetFile(
-        path, version, footer, metadata, arrow_schema, schema, leaves, size - _END_BYTES - len(footer), groups
-    )
+    pages_end = size - _END_BYTES - len(footer)
+    return ParquetFile(path, version, footer, metadata, arrow_schema, schema, leaves, pages_end, chunks)
 
 
 def _with_microseconds(schema: pa.Schema, metadata: Any) -> pa.Schema:

@@ -7,25 +7,13 @@ else is the same, byte for byte.
 
 Rule: the copy is for decoding only. Types and statistics come from the real footer. Where anything about a footer is
 unusual there is no copy, and the real one is used.
-
-A footer is a struct in Thrift's compact protocol: fields with an id as the difference to the last one and a type; no
-lengths of structs, so that fields can be left out without touching what is around them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
-_STOP: Final = 0
-_BOOLEANS: Final = (1, 2)
-_BYTE: Final = 3
-_INTEGERS: Final = (4, 5, 6)
-_DOUBLE: Final = 7
-_BINARY: Final = 8
-_LISTS: Final = (9, 10)
-_MAP: Final = 11
-_STRUCT: Final = 12
+from bireme.storage.thrift_compact import STOP, STRUCT, field_at, list_header, read_value, read_varint, unzigzag
 
 # Fields of SchemaElement, and the values of its enums that matter here.
 _TYPE, _CONVERTED_TYPE, _SCALE, _PRECISION, _LOGICAL_TYPE = 1, 6, 7, 8, 10
@@ -50,12 +38,12 @@ def _rewritten(footer: bytes) -> bytes:
     # A FileMetaData starts with field 1, the version, and field 2, the list of schema elements.
     if footer[0] != 1 << 4 | 5:
         raise ValueError("the version does not come first")
-    _, position = _varint(footer, 1)
+    _, position = read_varint(footer, 1)
     if footer[position] != 1 << 4 | 9:
         raise ValueError("the schema does not come second")
     position += 1
-    count, kind, first = _list_header(footer, position)
-    if kind != _STRUCT:
+    count, kind, first = list_header(footer, position)
+    if kind != STRUCT:
         raise ValueError("the schema is not a list of structs")
     parts = [footer[:first]]
     position = first
@@ -71,12 +59,12 @@ def _is_integer_decimal(fields: list[Field]) -> bool:
     values = {number: content for number, _, content in fields}
     if _TYPE not in values or (_CONVERTED_TYPE not in values and _LOGICAL_TYPE not in values):
         return False
-    if _zigzag(values[_TYPE]) not in (_INT32, _INT64):
+    if _integer(values[_TYPE]) not in (_INT32, _INT64):
         return False
-    if _CONVERTED_TYPE in values and _zigzag(values[_CONVERTED_TYPE]) == _DECIMAL:
+    if _CONVERTED_TYPE in values and _integer(values[_CONVERTED_TYPE]) == _DECIMAL:
         return True
     # The union LogicalType: its field 5 is DECIMAL, as a struct.
-    return values.get(_LOGICAL_TYPE, b"")[:1] == bytes([5 << 4 | _STRUCT])
+    return values.get(_LOGICAL_TYPE, b"")[:1] == bytes([5 << 4 | STRUCT])
 
 
 def _without_decimal(fields: list[Field]) -> list[Field]:
@@ -86,25 +74,12 @@ def _without_decimal(fields: list[Field]) -> list[Field]:
 def _fields(data: bytes, position: int) -> tuple[list[Field], int]:
     """The fields of the struct at `position` as (id, type, content), and where it ends."""
     found: list[Field] = []
-    for number, kind, start, end in _walk(data, position):
-        found.append((number, kind, data[start:end]))
-        position = end
-    return found, position + 1
-
-
-def _walk(data: bytes, position: int) -> Iterator[tuple[int, int, int, int]]:
     number = 0
-    while (header := data[position]) != _STOP:
-        delta, kind = header >> 4, header & 0x0F
-        position += 1
-        if delta:
-            number += delta
-        else:
-            raw, position = _varint(data, position)
-            number = (raw >> 1) ^ -(raw & 1)
-        end = _skip(data, position, kind)
-        yield number, kind, position, end
-        position = end
+    while (header := data[position]) != STOP:
+        number, kind, start = field_at(data, position, header, number)
+        _, position = read_value(data, start, kind)
+        found.append((number, kind, data[start:position]))
+    return found, position + 1
 
 
 def _encoded(fields: list[Field]) -> bytes:
@@ -116,54 +91,9 @@ def _encoded(fields: list[Field]) -> bytes:
         parts.append((number - last) << 4 | kind)
         parts += content
         last = number
-    parts.append(_STOP)
+    parts.append(STOP)
     return bytes(parts)
 
 
-def _skip(data: bytes, position: int, kind: int) -> int:
-    """Where the value of type `kind` at `position` ends."""
-    if kind in _BOOLEANS:
-        return position
-    if kind == _BYTE:
-        return position + 1
-    if kind in _INTEGERS:
-        return _varint(data, position)[1]
-    if kind == _DOUBLE:
-        return position + 8
-    if kind == _BINARY:
-        length, position = _varint(data, position)
-        return position + length
-    if kind in _LISTS:
-        count, inner, position = _list_header(data, position)
-        for _ in range(count):
-            # Inside a list a boolean takes a byte.
-            position = position + 1 if inner in _BOOLEANS else _skip(data, position, inner)
-        return position
-    if kind == _STRUCT:
-        return _fields(data, position)[1]
-    raise ValueError(f"type {kind} does not occur in schemas")
-
-
-def _list_header(data: bytes, position: int) -> tuple[int, int, int]:
-    """The length of a list, the type of its elements, and where they start."""
-    header = data[position]
-    count, position = header >> 4, position + 1
-    if count == 15:
-        count, position = _varint(data, position)
-    return count, header & 0x0F, position
-
-
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-
-
-def _zigzag(content: bytes) -> int:
-    raw, _ = _varint(content, 0)
-    return (raw >> 1) ^ -(raw & 1)
+def _integer(content: bytes) -> int:
+    return unzigzag(read_varint(content, 0)[0])

@@ -15,7 +15,7 @@ from bireme.plan.expr import Value
 from bireme.plan.source import ColumnStatistics, TableStatistics
 from bireme.storage.array_bounds import is_clustered
 from bireme.storage.parquet_bounds import RawBounds, high_decoder, low_decoder, order_key, raw_bounds
-from bireme.storage.parquet_file import FOREIGN_ERRORS, ParquetFile
+from bireme.storage.parquet_file import ParquetFile
 
 _LENGTH_BYTES: Final = 4  # PLAIN pages store the length of each string
 
@@ -130,13 +130,9 @@ def _mean_bytes(files: Sequence[ParquetFile], column: int, rows: int) -> float |
         return float(kind.width_bytes)
     plain_bytes = plain_rows = 0
     for file in files:
-        for group in range(file.metadata.num_row_groups):
-            chunk = file.metadata.row_group(group).column(file.leaves[column][0])
-            try:
-                if chunk.has_dictionary_page:
-                    continue
-                plain_bytes += chunk.total_uncompressed_size
-                plain_rows += chunk.num_values
-            except FOREIGN_ERRORS:
-                return None
+        for group in range(len(file.row_group_rows)):
+            chunk = file.chunk(group, file.leaves[column][0])
+            if not chunk.dictionary_offset:
+                plain_bytes += chunk.stored_bytes
+                plain_rows += chunk.values
     return max(0.0, plain_bytes / plain_rows - _LENGTH_BYTES) if plain_rows else None

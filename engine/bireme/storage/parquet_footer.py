@@ -1,0 +1,270 @@
+"""What a Parquet footer says of its column chunks: where they lie, how they are encoded, their statistics.
+
+pyarrow reads all this too, but a damaged footer makes its accessors end the process; and it does not tell how pages are
+encoded. So chunks are read here, from the bytes, and everything else about a file is left to pyarrow.
+
+Rule: a footer that is not as it should be is a ValueError. Numbers are not believed here; `parquet_file` checks them
+against the file.
+
+Nearly all writers lay chunks out in the same way, and a footer may have ten thousand of them: two regular expressions
+read what is usual, and `thrift_compact` reads the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bireme.storage.thrift_compact import (
+    BINARY,
+    FALSE,
+    INTEGERS,
+    LISTS,
+    STOP,
+    STRUCT,
+    TRUE,
+    Struct,
+    field_at,
+    list_header,
+    read_struct,
+    read_value,
+    read_varint,
+    unzigzag,
+)
+
+# Encodings whose values are positions in the chunk's dictionary: PLAIN_DICTIONARY and RLE_DICTIONARY.
+_CODES: Final = (2, 8)
+_DATA_PAGES: Final = (0, 3)
+
+_VARINT: Final = rb"[\x80-\xff]*[\x00-\x7f]"
+# ColumnChunk up to the statistics in its meta_data: file_offset (2), meta_data (3) with type (1), encodings (2), path
+# (3), codec (4), num_values (5), total_uncompressed_size (6), total_compressed_size (7), data_page_offset (9), not
+# always dictionary_page_offset (11), then statistics (12).
+_HEAD: Final = re.compile(
+    rb"\x26%(v)s\x1c"
+    rb"\x15%(v)s"
+    rb"\x19(?:\x15%(v)s|\x25(?:%(v)s){2}|\x35(?:%(v)s){3}|\x45(?:%(v)s){4})"
+    rb"\x19\x18([\x00-\x7f])(.*?)"
+    rb"\x15%(v)s"
+    rb"\x16(%(v)s)\x16(%(v)s)\x16(%(v)s)"
+    rb"\x26(%(v)s)"
+    rb"(?:\x26(%(v)s)\x1c|\x3c)" % {b"v": _VARINT},
+    re.DOTALL,
+)
+# The rest: encoding_stats (13), bloom filter (14, 15), size_statistics (16), then of the chunk the offsets and lengths
+# of its indexes (4 to 7).
+_TAIL: Final = re.compile(
+    rb"(?:\x19[\x1c\x2c\x3c\x4c]((?:\x15%(v)s\x15%(v)s\x15%(v)s\x00)+))?"
+    rb"(?:[\x16\x26]%(v)s\x15%(v)s)?"
+    rb"(?:[\x1c\x3c\x4c](?:\x16%(v)s)?\x00)?"
+    rb"\x00"
+    rb"(?:[\x16\x36]%(v)s\x15%(v)s)?(?:[\x16\x36]%(v)s\x15%(v)s)?\x00" % {b"v": _VARINT}
+)
+_PAGE_COUNT: Final = re.compile(rb"\x15(%(v)s)\x15(%(v)s)\x15(%(v)s)\x00" % {b"v": _VARINT})
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One column chunk. `low` and `high` are bounds as stored; `…_old` are in an order that is not always that of the
+    type. `are_codes` says that every page holds positions in the dictionary; None where the footer does not tell.
+    """
+
+    values: int
+    stored_bytes: int
+    length: int
+    data_offset: int
+    dictionary_offset: int | None
+    low: bytes | None
+    high: bytes | None
+    low_old: bytes | None
+    high_old: bytes | None
+    nulls: int | None
+    are_codes: bool | None
+
+
+class Footer:
+    """The chunks of a file, the rows of its row groups, and which leaves have a known order.
+
+    Chunks are kept as they were found and made out when they are asked for: most never are.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+        self.has_order: tuple[bool, ...] = ()
+        self.created_by = ""
+        self._chunks: list[list[_Found]] = []
+
+    def chunk_count(self, row_group: int) -> int:
+        return len(self._chunks[row_group])
+
+    def chunk(self, row_group: int, leaf: int) -> Chunk:
+        """ValueError where the chunk is not as it should be."""
+        found = self._chunks[row_group][leaf]
+        return _chunk_of_fields(found) if isinstance(found, dict) else _chunk_of_match(*found)
+
+    def add_row_group(self, rows: int, chunks: list[_Found]) -> None:
+        self.rows.append(rows)
+        self._chunks.append(chunks)
+
+
+# The groups of _HEAD, the fields of the statistics, and encoding_stats; or all fields where a chunk is not as usual.
+_Found = tuple[tuple[bytes, ...], list[Any], bytes | None] | Struct
+
+
+def read_footer(data: bytes) -> Footer:
+    """Reads a FileMetaData. ValueError where it is not one."""
+    try:
+        return _read_footer(data)
+    except IndexError:
+        raise ValueError("the bytes end too early") from None
+
+
+def _read_footer(data: bytes) -> Footer:
+    footer = Footer()
+    position = number = 0
+    while (header := data[position]) != STOP:
+        number, kind, position = field_at(data, position, header, number)
+        if number == 4 and kind in LISTS:
+            position = _read_row_groups(data, position, footer)
+            continue
+        value, position = read_value(data, position, kind)
+        if number == 6 and kind == BINARY:
+            footer.created_by = value.decode(errors="replace")
+        elif number == 7 and kind in LISTS:
+            # A ColumnOrder is a union; its only member so far, field 1, is "the order of the type".
+            footer.has_order = tuple([isinstance(order, dict) and 1 in order for order in value])
+    return footer
+
+
+def _read_row_groups(data: bytes, position: int, footer: Footer) -> int:
+    count, kind, position = list_header(data, position)
+    if count and kind != STRUCT:
+        raise ValueError("row groups are not structs")
+    for _ in range(count):
+        number, rows = 0, -1
+        chunks: list[_Found] = []
+        while (header := data[position]) != STOP:
+            number, kind, position = field_at(data, position, header, number)
+            if number == 1 and kind in LISTS:
+                chunks, position = _read_chunks(data, position)
+                continue
+            value, position = read_value(data, position, kind)
+            if number == 3 and kind in INTEGERS:
+                rows = value
+        if rows < 0:
+            raise ValueError("a row group has no number of rows")
+        footer.add_row_group(rows, chunks)
+        position += 1
+    return position
+
+
+def _read_chunks(data: bytes, position: int) -> tuple[list[_Found], int]:
+    count, kind, position = list_header(data, position)
+    if count and kind != STRUCT:
+        raise ValueError("column chunks are not structs")
+    chunks: list[_Found] = []
+    for _ in range(count):
+        head = _HEAD.match(data, position)
+        if head is not None and head[1][0] == len(head[2]):
+            statistics, end = _read_statistics(data, head.end())
+            tail = _TAIL.match(data, end)
+            if tail is not None:
+                chunks.append((head.groups(), statistics, tail[1]))
+                position = tail.end()
+                continue
+        fields, position = read_struct(data, position)
+        chunks.append(fields)
+    return chunks, position
+
+
+def _read_statistics(data: bytes, position: int) -> tuple[list[Any], int]:
+    """The fields of a Statistics by id (1 and 2: old maximum and minimum, 3: NULLs, 5 and 6: maximum and minimum), and
+    where it ends.
+    """
+    found: list[Any] = [None] * 16
+    number = 0
+    while (header := data[position]) != STOP:
+        delta, kind = header >> 4, header & 0x0F
+        if not delta or number + delta > 15:
+            raise ValueError("statistics have other fields than they should")
+        number += delta
+        if kind == BINARY and (length := data[position + 1]) < 0x80:
+            start = position + 2
+            position = start + length
+            found[number] = data[start:position]
+        elif kind in (TRUE, FALSE):
+            position += 1
+        else:
+            found[number], position = read_value(data, position + 1, kind)
+    return found, position + 1
+
+
+def _chunk_of_match(head: tuple[bytes, ...], statistics: list[Any], counts: bytes | None) -> Chunk:
+    _, _, values, stored, length, data_offset, dictionary_offset = head
+    return Chunk(
+        values=_integer(values),
+        stored_bytes=_integer(stored),
+        length=_integer(length),
+        data_offset=_integer(data_offset),
+        dictionary_offset=None if dictionary_offset is None else _integer(dictionary_offset),
+        low=_as_text(statistics[6]),
+        high=_as_text(statistics[5]),
+        low_old=_as_text(statistics[2]),
+        high_old=_as_text(statistics[1]),
+        nulls=statistics[3] if isinstance(statistics[3], int) else None,
+        are_codes=None if counts is None else _are_codes([_integers(found) for found in _PAGE_COUNT.findall(counts)]),
+    )
+
+
+def _integer(raw: bytes) -> int:
+    return unzigzag(read_varint(raw, 0)[0])
+
+
+def _integers(raw: tuple[bytes, ...]) -> tuple[int, ...]:
+    return tuple(map(_integer, raw))
+
+
+def _are_codes(pages: list[tuple[int, ...]]) -> bool:
+    """From page types, encodings and numbers of pages."""
+    encodings = [encoding for page, encoding, count in pages if page in _DATA_PAGES and count]
+    return bool(encodings) and all(encoding in _CODES for encoding in encodings)
+
+
+def _chunk_of_fields(fields: Struct) -> Chunk:
+    """A chunk that is laid out in another way."""
+    column = fields.get(3)
+    if not isinstance(column, dict):
+        raise ValueError("a column chunk has no metadata, or it is encrypted")
+    statistics = column.get(12)
+    known: Struct = statistics if isinstance(statistics, dict) else {}
+    return Chunk(
+        values=_number(column, 5),
+        stored_bytes=_number(column, 6),
+        length=_number(column, 7),
+        data_offset=_number(column, 9),
+        dictionary_offset=_number(column, 11) if 11 in column else None,
+        low=_as_text(known.get(6)),
+        high=_as_text(known.get(5)),
+        low_old=_as_text(known.get(2)),
+        high_old=_as_text(known.get(1)),
+        nulls=_number(known, 3) if 3 in known else None,
+        are_codes=_are_codes([_page_count(page) for page in column[13]]) if isinstance(column.get(13), list) else None,
+    )
+
+
+def _page_count(page: Any) -> tuple[int, ...]:
+    if not isinstance(page, dict):
+        raise ValueError("a count of pages is not a struct")
+    return _number(page, 1), _number(page, 2), _number(page, 3)
+
+
+def _number(fields: Struct, number: int) -> int:
+    value = fields.get(number)
+    if not isinstance(value, int):
+        raise ValueError(f"field {number} of a column chunk is no number")
+    return value
+
+
+def _as_text(value: Any) -> bytes | None:
+    return value if isinstance(value, bytes) else None
