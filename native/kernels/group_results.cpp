@@ -103,6 +103,7 @@ OutputColumn GroupTable::result(const Step& step, const uint32_t* groups, int64_
     case Sum:
       return sum_column(step, step.aggregate.type, groups, rows);
     case Avg:
+      if (step.aggregate.type.kind == Kind::Timestamp) return mean_time_column(step, groups, rows);
       return average_column(step, groups, rows);
     case Min:
     case Max:
@@ -155,7 +156,7 @@ OutputColumn GroupTable::average_column(const Step& step, const uint32_t* groups
   const auto count = static_cast<size_t>(rows);
   std::vector<uint8_t> valid(count);
   std::vector<uint64_t> words(count);
-  const auto unit = static_cast<long double>(power_of_ten(argument.type().scale));
+  const auto unit = static_cast<double>(power_of_ten(argument.type().scale));
   for (size_t row = 0; row < count; ++row) {
     const int64_t values = argument.count(groups[row], rows_[groups[row]]);
     valid[row] = values > 0 ? 1 : 0;
@@ -163,12 +164,28 @@ OutputColumn GroupTable::average_column(const Step& step, const uint32_t* groups
     if (argument.sums_floats()) {
       average = argument.float_sum(groups[row]) / static_cast<double>(values);
     } else {
-      const auto sum = static_cast<long double>(argument.exact_sum(groups[row]));
-      average = static_cast<double>(sum / (static_cast<long double>(values) * unit));
+      average = static_cast<double>(argument.exact_sum(groups[row])) / (static_cast<double>(values) * unit);
     }
     words[row] = std::bit_cast<uint64_t>(average);
   }
   return column_of_words(simple_type(Kind::Float64), words.data(), valid.data(), rows);
+}
+
+// Points in time are averaged exactly and rounded down.
+OutputColumn GroupTable::mean_time_column(const Step& step, const uint32_t* groups, int64_t rows) const {
+  const Argument& argument = arguments_[static_cast<size_t>(step.argument)];
+  const auto count = static_cast<size_t>(rows);
+  std::vector<uint8_t> valid(count);
+  std::vector<uint64_t> words(count);
+  for (size_t row = 0; row < count; ++row) {
+    const int64_t values = argument.count(groups[row], rows_[groups[row]]);
+    valid[row] = values > 0 ? 1 : 0;
+    if (values <= 0) continue;
+    const int128 sum = argument.exact_sum(groups[row]);
+    const bool down = sum < 0 && sum % values != 0;
+    words[row] = static_cast<uint64_t>(sum / values - (down ? 1 : 0));
+  }
+  return column_of_words(step.aggregate.type, words.data(), valid.data(), rows);
 }
 
 OutputColumn GroupTable::deviation_column(const Step& step, const uint32_t* groups, int64_t rows) const {

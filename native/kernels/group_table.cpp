@@ -46,7 +46,10 @@ void check_supported(const Aggregate& aggregate) {
     const Kind result = aggregate.type.kind;
     ok = ok && (is_float(kind) ? result == Kind::Float64 : result == Kind::Decimal64 || result == Kind::Decimal128);
   }
-  if (function == AggregateFunction::Avg || has_moments(function)) ok = ok && aggregate.type.kind == Kind::Float64;
+  if (function == AggregateFunction::Avg) {
+    ok = ok && (aggregate.type.kind == Kind::Float64 || (aggregate.type.kind == Kind::Timestamp && kind == Kind::Timestamp));
+  }
+  if (has_moments(function)) ok = ok && aggregate.type.kind == Kind::Float64;
   if (function == AggregateFunction::Min || function == AggregateFunction::Max || is_picked(function)) {
     ok = is_canonical(kind) && aggregate.type.kind == kind;
   }
@@ -88,13 +91,14 @@ GroupTable::GroupTable(std::vector<Type> key_types, std::vector<Aggregate> aggre
 
 void GroupTable::clear() {
   keys_ = std::make_unique<KeyIndex>(key_types_, std::vector<bool>(key_types_.size(), true));
+  has_rows_ = false;
   rows_ = Counts();
   arguments_.clear();
   steps_.clear();
   states_ = 0;
   for (const Aggregate& aggregate : aggregates_) make_step(aggregate);
   choose_merged_states();
-  grow(groups());
+  grow(keys_->size());
 }
 
 int GroupTable::argument_of(const Aggregate& aggregate) {
@@ -183,6 +187,7 @@ void GroupTable::update(const Batch& batch, int64_t position) {
   }
   KeyRows keys(*keys_, key_columns(batch));
   KeyRows::expect(*keys_, batch.rows());
+  has_rows_ |= batch.rows() > 0;
   uint32_t groups[kVectorRows];
   for (int64_t begin = 0; begin < batch.rows(); begin += kVectorRows) {
     const int64_t rows = std::min(kVectorRows, batch.rows() - begin);
@@ -221,6 +226,7 @@ void GroupTable::merge(const Batch& states) {
   }
   KeyRows keys(*keys_, key_columns(states));
   KeyRows::expect(*keys_, states.rows());
+  has_rows_ |= states.rows() > 0;
   uint32_t groups[kVectorRows];
   for (int64_t begin = 0; begin < states.rows(); begin += kVectorRows) {
     const int64_t rows = std::min(kVectorRows, states.rows() - begin);
@@ -282,10 +288,11 @@ void GroupTable::merge_step(Step& step, const Column* state, int64_t begin, int6
 // ------------------------------------------------------------------------------------------------------- results
 
 GroupTable::Rows GroupTable::finish() {
-  std::vector<uint32_t> all(static_cast<size_t>(groups()));
+  // Without keys also the group of no rows at all has a result.
+  std::vector<uint32_t> all(keys_->size());
   std::iota(all.begin(), all.end(), 0u);
   Rows out;
-  out.rows = groups();
+  out.rows = keys_->size();
   out.columns = keys_->columns(all.data(), out.rows);
   for (const Step& step : steps_) out.columns.push_back(result(step, all.data(), out.rows));
   clear();

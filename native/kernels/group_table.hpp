@@ -36,7 +36,8 @@ class GroupTable {
   // Throws Unsupported for types that have no native group table.
   GroupTable(std::vector<Type> key_types, std::vector<Aggregate> aggregates);
 
-  int64_t groups() const { return keys_->size(); }
+  // Without keys there is one group once there was a row.
+  int64_t groups() const { return key_types_.empty() && !has_rows_ ? 0 : keys_->size(); }
   int64_t nbytes() const;
   // Keys, then arguments; row r is at `position + r` among all rows.
   void update(const Batch& batch, int64_t position);
@@ -79,6 +80,7 @@ class GroupTable {
   OutputColumn result(const Step& step, const uint32_t* groups, int64_t rows) const;
   OutputColumn sum_column(const Step& step, const Type& type, const uint32_t* groups, int64_t rows) const;
   OutputColumn count_column(const Step& step, const uint32_t* groups, int64_t rows) const;
+  OutputColumn mean_time_column(const Step& step, const uint32_t* groups, int64_t rows) const;
   OutputColumn average_column(const Step& step, const uint32_t* groups, int64_t rows) const;
   OutputColumn deviation_column(const Step& step, const uint32_t* groups, int64_t rows) const;
 
@@ -86,6 +88,7 @@ class GroupTable {
   std::vector<Aggregate> aggregates_;
   int states_ = 0;  // state columns
   std::unique_ptr<KeyIndex> keys_;
+  bool has_rows_ = false;
   Counts rows_;
   std::vector<Argument> arguments_;
   std::vector<Step> steps_;

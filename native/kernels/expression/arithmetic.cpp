@@ -69,6 +69,13 @@ void resolve_decimal(Node& node) {
 template <Arithmetic op>
 void resolve_arithmetic(Node& node, std::span<const Node* const>) {
   expect_args(node, 2);
+  const bool moves_date = node.type.kind == Kind::Date32 && node.arg_types[0].kind == Kind::Date32 &&
+                          node.arg_types[1].kind == Kind::Int32 && op != Arithmetic::Multiply;
+  if (moves_date) {
+    node.can_raise = true;
+    node.kernel = typed<op>;
+    return;
+  }
   if (is_decimal(node.type.kind)) return resolve_decimal<op>(node);
   const Kind kind = node.type.kind;
   const bool same = node.arg_types[0].kind == kind && node.arg_types[1].kind == kind;

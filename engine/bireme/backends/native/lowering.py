@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from bireme.backends.native import _kernels
-from bireme.data.types import BOOL, DECIMAL64_DIGITS, DataType, Kind, decimal
+from bireme.data.types import BOOL, DATE, DECIMAL64_DIGITS, DataType, Kind, decimal
 from bireme.errors import Unsupported
 from bireme.plan.expr import Call, Case, Cast, Column, Expr, InList, Interval, Literal
 
@@ -214,12 +214,27 @@ class Lowering:
             sign = 1 if expr.function == "add" else -1
             numbers = [sign * part for part in right.value]
             return self._call(expr, "move", [self.node(left)], numbers=numbers)
+        if left.type is DATE and right.type is DATE:
+            return self._call(expr, "days_between", [self.node(left), self.node(right)])
         return self._call(expr, expr.function, [self.node(left), self.node(right)])
 
     def _coalesce(self, expr: Call) -> int:
         *first, last = expr.args
         branches = tuple([(Call("is_not_null", (arg,), BOOL), arg) for arg in first])
         return self.node(Case(branches, last, expr.type) if branches else last)
+
+    def _extreme(self, expr: Call) -> int:
+        """greatest and least: of two values the one that compares so, or the one that is not NULL."""
+        test = "ge" if expr.function == "greatest" else "le"
+        chosen = expr.args[0]
+        for other in expr.args[1:]:
+            branches = (
+                (Call("is_null", (other,), BOOL), chosen),
+                (Call("is_null", (chosen,), BOOL), other),
+                (Call(test, (chosen, other), BOOL), chosen),
+            )
+            chosen = Case(branches, other, expr.type)
+        return self.node(chosen)
 
     def _truncated(self, expr: Call) -> int:
         return self._with_text(expr, 0, expr.args[1:])
@@ -269,10 +284,13 @@ _SPECIAL: Final[dict[str, Callable[[Lowering, Call], int]]] = {
     "subtract": Lowering._sum,
     "multiply": Lowering._product,
     "coalesce": Lowering._coalesce,
+    "greatest": Lowering._extreme,
+    "least": Lowering._extreme,
     "date_trunc": Lowering._truncated,
     "like": Lowering._pattern,
     "ilike": Lowering._pattern,
     "round": Lowering._digits,
+    "trunc": Lowering._digits,
 }
 
 

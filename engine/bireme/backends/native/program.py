@@ -28,14 +28,16 @@ Reference = Callable[[Schema, Expr | None, Sequence[Expr], Sequence[str]], base.
 class _Compiled:
     """What one choice of kernels leads to.
 
-    `filter_by` is None unless something runs in the reference; then rows are filtered by it, then by `reference_filter`, and
-    `reference_columns` are appended, before `kernels` computes the outputs.
+    `filter_by` is None unless something runs in the reference; then rows are filtered by it, then by
+    `reference_filter`, and `reference_columns` are appended, before `kernels` computes the outputs. `passed` says for
+    each output which column it is, or None where it is computed.
     """
 
     kernels: _kernels.Program
     filter_by: _kernels.Program | None
     reference_filter: base.Program | None
     reference_columns: base.Program | None
+    passed: tuple[int | None, ...]
     fallbacks: tuple[str, ...]
 
 
@@ -56,9 +58,8 @@ class NativeProgram:
         self._exprs = tuple(exprs)
         self._names = tuple(names)
         self._reference = reference
-        # Outputs that are columns of types without vectors (nested ones) are taken by position.
+        # Outputs of types without vectors (intervals, nested ones) are columns, and taken by position.
         self._by_position = any(format_of(expr.type) is None for expr in self._exprs)
-        self._computed = tuple([expr for expr in self._exprs if format_of(expr.type) is not None])
         self._only_columns = not self._conjuncts and all(isinstance(expr, Column) for expr in self._exprs)
         self._fast = self._compile(ascii_only=True)
         self._any_text: _Compiled | None = None
@@ -92,23 +93,18 @@ class NativeProgram:
             arrays = [*batch.columns, *further.columns]
             source = record_batch(arrays, [""] * len(arrays), batch.num_rows)
         rows, everything, exported, selection = compiled.kernels.run(source, True)
-        return self._assemble(source, rows, everything, pa.record_batch(exported).columns, selection)
-
-    def _assemble(
-        self, source: pa.RecordBatch, rows: int, everything: bool, made: list[pa.Array], selection: object
-    ) -> pa.RecordBatch:
+        made = iter(pa.record_batch(exported).columns)
         positions = pa.array(selection) if self._by_position and not everything else None
         arrays: list[pa.Array] = []
-        computed = iter(made)
-        for expr in self._exprs:
-            if not isinstance(expr, Column):
-                arrays.append(next(computed))
+        for expr, column in zip(self._exprs, compiled.passed, strict=True):
+            if column is None:
+                arrays.append(next(made))
             elif everything:
-                arrays.append(source.column(expr.index))
+                arrays.append(source.column(column))
             elif format_of(expr.type) is None:
-                arrays.append(source.column(expr.index).take(positions))
+                arrays.append(source.column(column).take(positions))
             else:
-                arrays.append(_with_dictionary(next(computed), source.column(expr.index)))
+                arrays.append(_with_dictionary(next(made), source.column(column)))
         return record_batch(arrays, self._names, rows)
 
     # ----------------------------------------------------------------------------------------- compiling
@@ -119,11 +115,13 @@ class NativeProgram:
         detour = bool(referred or substitutes)
         kernels = self._kernels(() if detour else native, substitutes, ascii_only)
         parts = list(substitutes)
+        passed = [e.index if isinstance(e, Column) else substitutes.get(e) for e in self._exprs]
         return _Compiled(
             kernels=kernels,
             filter_by=self._filter(native, ascii_only) if detour and native else None,
             reference_filter=self._reference_filter(referred),
             reference_columns=self._reference(self._schema, None, parts, [""] * len(parts)) if parts else None,
+            passed=tuple(passed),
             fallbacks=tuple(dict.fromkeys(missing)),
         )
 
@@ -149,8 +147,8 @@ class NativeProgram:
     def _reference_parts(self, ascii_only: bool, missing: list[str]) -> dict[Expr, int]:
         """The parts of outputs that the reference computes, with the columns in which they will come."""
         substitutes: dict[Expr, int] = {}
-        for expr in self._computed:
-            while True:
+        for expr in self._exprs:
+            while not isinstance(expr, Column) and expr not in substitutes:
                 lowering = Lowering(_kernels.Program(), substitutes=substitutes, ascii_only=ascii_only)
                 try:
                     lowering.output(expr)
@@ -164,7 +162,7 @@ class NativeProgram:
         program = _kernels.Program()
         lowering = Lowering(program, substitutes=substitutes, ascii_only=ascii_only)
         program.set_predicate([lowering.node(conjunct) for conjunct in conjuncts])
-        program.set_outputs([lowering.output(expr) for expr in self._computed])
+        program.set_outputs([lowering.output(expr) for expr in self._exprs if format_of(expr.type) is not None])
         return program
 
     def _filter(self, conjuncts: Sequence[Expr], ascii_only: bool) -> _kernels.Program:
