@@ -11,6 +11,7 @@ from typing import Final
 
 from bireme.plan.context import PlanContext
 from bireme.plan.relation import Rel
+from bireme.plan.rules.narrow_decimals import narrow_decimals
 from bireme.plan.rules.order_joins import order_joins
 from bireme.plan.rules.prune_columns import prune_columns
 from bireme.plan.rules.push_filters import push_filters
@@ -20,7 +21,15 @@ from bireme.plan.rules.unnest import unnest
 
 Rule = Callable[[Rel, PlanContext], Rel]
 
-RULES: Final[tuple[Rule, ...]] = (unnest, simplify, push_filters, split_distinct, order_joins, prune_columns)
+RULES: Final[tuple[Rule, ...]] = (
+    unnest,
+    simplify,
+    push_filters,
+    split_distinct,
+    order_joins,
+    prune_columns,
+    narrow_decimals,
+)
 
 
 def optimize(plan: Rel, context: PlanContext) -> Rel:
