@@ -12,13 +12,13 @@ from typing import Final
 
 from sqlglot import expressions as exp
 
-from bireme.data.types import INT64, STRING
-from bireme.errors import ClauseFault, NameFault, QueryError, Unsupported
+from bireme.data.types import INT64
+from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import STAND_INS, Context, Handler
 from bireme.frontend.sql.operators import part
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.plan import functions
-from bireme.plan.expr import Aggregation, Column, Expr, Literal, OuterColumn, SortKey
+from bireme.plan.expr import Aggregation, Column, Expr, OuterColumn, SortKey
 
 _GROUPING: Final = frozenset({"grouping", "grouping_id"})
 
@@ -62,21 +62,25 @@ def read_call(node: Node) -> Invocation:
     return call
 
 
-def _read_argument(node: Node, call: Invocation) -> None:
+def _read_argument(node: Node | None, call: Invocation) -> None:
     """Takes one argument; the parser hangs DISTINCT and ORDER BY on the argument they stand next to."""
+    if node is None:
+        raise SyntaxFault("an argument is missing")
     kind = node.__class__
     if kind is exp.Order:
         check_arguments(node, ("this", "expressions"))
         call.order = node.args["expressions"]
-        _read_argument(node.args["this"], call)
+        _read_argument(node.args.get("this"), call)
     elif kind is exp.Distinct:
         check_arguments(node, ("expressions",))
         call.distinct = True
+        if not node.args.get("expressions"):
+            raise SyntaxFault("an argument is missing behind DISTINCT")
         call.args.extend(node.args["expressions"])
     elif kind is exp.IgnoreNulls or kind is exp.RespectNulls:
         check_arguments(node, ("this",))
         call.ignore_nulls = kind is exp.IgnoreNulls
-        _read_argument(node.args["this"], call)
+        _read_argument(node.args.get("this"), call)
     elif kind in (exp.Limit, exp.HavingMax, exp.Lambda, exp.Kwarg, exp.PropertyEQ, exp.Alias):
         raise Unsupported(f"{_ARGUMENT_KINDS[kind]} in a call is not supported")
     else:
@@ -257,14 +261,6 @@ def trim(node: Node, context: Context) -> Expr:
     return functions.scalar(_TRIMS[node.args.get("position")], args)
 
 
-def adjacent_strings(node: Node, context: Context) -> Expr:
-    """Strings with nothing but space between them are one string."""
-    parts = node.args["expressions"]
-    if not all(item.__class__ is exp.Literal and item.args.get("is_string") for item in parts):
-        raise Unsupported("only constant strings can stand next to each other")
-    return Literal("".join(item.args["this"] for item in parts), STRING)
-
-
 def located_call(node: Node, context: Context) -> Invocation:
     """`read_call` with the node's place on its errors."""
     try:
@@ -286,5 +282,4 @@ HANDLERS: Final[dict[type[Node], Handler]] = {
     exp.Substring: (substring, frozenset({"this", "start", "length"})),
     exp.StrPosition: (position, frozenset({"this", "substr"})),
     exp.Trim: (trim, frozenset({"this", "expression", "position"})),
-    exp.Concat: (adjacent_strings, frozenset({"expressions", "coalesce"})),
 }

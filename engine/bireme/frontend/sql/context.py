@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bireme.data.types import DataType
-from bireme.errors import ArgumentFault, ClauseFault, NameFault, QueryError, Unsupported
+from bireme.errors import ArgumentFault, ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
 from bireme.frontend.catalog import Catalog
 from bireme.frontend.sql.scope import Scope
 from bireme.frontend.sql.syntax import Node, located, refuse
@@ -153,8 +153,10 @@ class Context:
             inside=what,
         )
 
-    def bind(self, node: Node) -> Expr:
+    def bind(self, node: Node | None) -> Expr:
         """Binds one syntax node to a typed expression over this context's columns."""
+        if node is None:
+            raise SyntaxFault("something is missing here")
         try:
             handler = self.block.statement.handlers.get(node.__class__)
             if handler is None:

@@ -14,7 +14,7 @@ from typing import Final
 from sqlglot import expressions as exp
 
 from bireme.data.types import BOOL, INT64
-from bireme.errors import ClauseFault, QueryError, Unsupported
+from bireme.errors import ClauseFault, QueryError, SyntaxFault, Unsupported
 from bireme.frontend.sql.calls import is_stand_in
 from bireme.frontend.sql.context import Context, StandIns
 from bireme.frontend.sql.correlation import map_outer
@@ -56,6 +56,8 @@ def bind_group(node: Node | None, items: Sequence[Item], context: Context) -> Ke
         if elements:
             raise ClauseFault("GROUP BY ALL takes no further keys")
         return Keys(tuple(dict.fromkeys(item.expr for item in items if not _holds_stand_in(item.expr))))
+    if not elements:
+        raise SyntaxFault("GROUP BY needs at least one key")
     each = [_element(element, items, context) for element in elements]
     if all(len(sets) == 1 for sets in each):
         return Keys(tuple(dict.fromkeys(key for sets in each for key in sets[0])))

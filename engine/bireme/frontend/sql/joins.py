@@ -79,8 +79,8 @@ def _join(left: Bound, node: Node, block: Block) -> Bound:
     if on is not None:
         context = Context(block, scope, "JOIN … ON")
         condition = functions.truth(context.bind(on), "ON")
-    elif _needs_condition(node, kind):
-        raise ClauseFault(f"a {kind.name} JOIN needs ON or USING")
+    elif str(args.get("kind")).upper() != "CROSS":
+        raise ClauseFault(f"{'' if kind is JoinKind.INNER else kind.name + ' '}JOIN needs ON or USING")
     shown = left.scope if kind in (JoinKind.SEMI, JoinKind.ANTI) else scope
     if dependent:
         return Bound(DependentJoin(left.relation, right.relation, kind, condition), shown)
@@ -100,12 +100,6 @@ def _kind(node: Node) -> tuple[JoinKind, bool]:
     if kind == "CROSS" and (node.args.get("on") is not None or node.args.get("using") or method or side):
         raise ClauseFault("a CROSS JOIN takes no condition")
     return _SIDES[side], method == "NATURAL"
-
-
-def _needs_condition(node: Node, kind: JoinKind) -> bool:
-    # `a JOIN b` without ON is a cross join in DuckDB's grammar only with CROSS or a comma; sqlglot cannot tell the
-    # comma from a bare JOIN, so INNER is let through.
-    return kind is not JoinKind.INNER
 
 
 def _right_side(left: Bound, node: Node, block: Block) -> tuple[Bound, bool]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlglot import expressions as exp
 
-from bireme.errors import ClauseFault, QueryError, Unsupported
+from bireme.errors import ClauseFault, QueryError, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.grouping import Item, constant_position
 from bireme.frontend.sql.scope import Scope
@@ -32,6 +32,8 @@ def bind_terms(node: Node | None, items: Sequence[Item], context: Context) -> li
     if node is None:
         return []
     check_arguments(node, ("expressions",))
+    if not node.args["expressions"]:
+        raise SyntaxFault("ORDER BY needs at least one key")
     terms: list[Term] = []
     for entry in node.args["expressions"]:
         check_arguments(entry, ("this", "desc", "nulls_first"))

@@ -18,6 +18,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from bireme.errors import ArgumentFault, Position, SyntaxFault, Unsupported
+from bireme.frontend.sql import lexemes
 
 DIALECT: Final = "duckdb"
 
@@ -43,6 +44,43 @@ class _Parser(DuckDBParser):
         **DuckDBParser.PLACEHOLDER_PARSERS,
         TokenType.PLACEHOLDER: lambda self: exp.Placeholder().update_positions(self._prev),
     }
+
+    # Tells a comma, which joins without a condition, from JOIN, which needs one.
+    JOINS_HAVE_EQUAL_PRECEDENCE = True
+
+    def _parse_between(self, this: exp.Expr | None) -> exp.Between:
+        symmetric = None
+        if self._match_text_seq("SYMMETRIC"):
+            symmetric = True
+        elif self._match_text_seq("ASYMMETRIC"):
+            symmetric = False
+        low = self._parse_bitwise()
+        if not self._match(TokenType.AND):
+            self.raise_error("Expected AND after the lower bound of BETWEEN")
+        return self.expression(exp.Between(this=this, low=low, high=self._parse_bitwise(), symmetric=symmetric))
+
+    def _parse_interval(self, *args: Any, **kwargs: Any) -> exp.Add | exp.Interval | None:
+        interval = super()._parse_interval(*args, **kwargs)
+        if isinstance(interval, exp.Add):
+            # sqlglot reads INTERVAL 1 DAY + 5 as a sum of two intervals.
+            self.raise_error("Every amount of time needs its own INTERVAL")
+        return interval
+
+    def _parse_star_op(self, *keywords: str) -> list[exp.Expr] | None:
+        start = self._index
+        items = super()._parse_star_op(*keywords)
+        if not items and self._index != start:
+            self.raise_error("Names of columns are missing")
+        return items
+
+    def _parse_string_as_identifier(self) -> exp.Identifier | None:
+        return None  # a string behind a relation is a slip, not its alias
+
+    def _parse_table_parts(self, *args: Any, **kwargs: Any) -> exp.Table | exp.Dot | None:
+        table = super()._parse_table_parts(*args, **kwargs)
+        if self._curr is not None and self._curr.token_type is TokenType.STAR:
+            self.raise_error("A star behind a table means nothing")
+        return table
 
     def _parse_expression(self) -> exp.Expr | None:
         start = self._curr.start
@@ -109,16 +147,7 @@ def _check_tokens(tokens: list[Token], text: str) -> None:
             position=Position(first.start, first.end + 1),
             text=text,
         )
-    previous = first
-    for token in tokens:
-        # 0x1F or 12abc: sqlglot would take the letters for an alias.
-        if previous.token_type is TokenType.NUMBER and token.start == previous.end + 1 and token.text[:1].isalpha():
-            raise SyntaxFault(
-                f"'{previous.text}{token.text}' is not a number",
-                position=Position(previous.start, token.end + 1),
-                text=text,
-            )
-        previous = token
+    lexemes.check(tokens, text)
 
 
 def _syntax_fault(error: ParseError, text: str) -> SyntaxFault:

@@ -72,7 +72,7 @@ def quantified(left: Node, comparison: str, right: Node, context: Context) -> Ex
     if len(operands) > 1 and comparison not in ("eq", "ne"):
         raise Unsupported("rows can be compared with = and <> only")
     pairs = [
-        functions.compared((operand, Column(index, kind)), equality=comparison in ("eq", "ne"), place="a comparison")
+        functions.unify((operand, Column(index, kind)), "a comparison with a subquery")
         for index, (operand, kind) in enumerate(zip(operands, query.types, strict=True))
     ]
     compared_with = with_types(query, [column.type for _, column in pairs])
