@@ -12,6 +12,8 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, Protocol, TypeVar
 
+from bireme.errors import EngineBug
+
 T = TypeVar("T")
 _Item = tuple[Callable[..., Any], tuple[Any, ...], "asyncio.Future[Any]"]
 
@@ -58,6 +60,10 @@ class LoopThreads:
             work, args, future = item
             try:
                 result, error = work(*args), None
+            except StopIteration as raised:
+                # No future takes this one; the caller would wait for ever.
+                result, error = None, EngineBug(f"{work!r} raised StopIteration")
+                error.__cause__ = raised
             except BaseException as raised:
                 result, error = None, raised
             wake(_settle, future, result, error)
