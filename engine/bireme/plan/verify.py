@@ -6,7 +6,9 @@ of nodes is in `expr` and `relation`; that rules keep it is for tests against an
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from enum import IntEnum
 from typing import Any, Final
 
@@ -22,6 +24,8 @@ from bireme.plan.expr import (
     Exists,
     Expr,
     InList,
+    Interval,
+    Literal,
     OuterColumn,
     QuantifiedSubquery,
     ScalarSubquery,
@@ -54,6 +58,13 @@ class Stage(IntEnum):
 
 _SAME_TYPES: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct"})
 _TRUTHS: Final = frozenset({"and", "or", "not"})
+# The classes of constants, where a kind of type has just one.
+_VALUES: Final[dict[Kind, type]] = {
+    Kind.BOOL: bool, Kind.STRING: str, Kind.BINARY: bytes, Kind.DECIMAL: Decimal, Kind.DATE: datetime.date,
+    Kind.TIME: datetime.time, Kind.INTERVAL: Interval, Kind.FLOAT32: float, Kind.FLOAT64: float, Kind.INT8: int,
+    Kind.INT16: int, Kind.INT32: int, Kind.INT64: int, Kind.UINT8: int, Kind.UINT16: int, Kind.UINT32: int,
+    Kind.UINT64: int,
+}  # fmt: skip
 # Aggregates for which DISTINCT changes nothing.
 _BLIND_TO_REPEATS: Final = frozenset({"min", "max", "any_value", "bool_and", "bool_or"})
 _NULL_AWARE: Final = (JoinKind.ANTI, JoinKind.MARK)
@@ -216,6 +227,9 @@ class _Check:
                     yield f"outer column {index} is {depth} levels out, of {len(around)}"
                 else:
                     yield from _reference(index, type_, around[-depth], "outer column")
+            case Literal(value, type_):
+                if value is not None and not isinstance(value, _VALUES.get(type_.kind, object)):
+                    yield f"{value!r} is not a value of type {type_}"
             case Call(function, args, type_):
                 yield from _call(function, args, type_)
             case Case(branches, default, type_):
