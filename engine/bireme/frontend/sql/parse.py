@@ -59,6 +59,13 @@ class _Parser(DuckDBParser):
             self.raise_error("Expected AND after the lower bound of BETWEEN")
         return self.expression(exp.Between(this=this, low=low, high=self._parse_bitwise(), symmetric=symmetric))
 
+    def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+        start = self._curr.start if self._curr else 0
+        join = super()._parse_join(*args, **kwargs)
+        if join is not None:
+            join.meta["range"] = (start, self._prev.end + 1)
+        return join
+
     def _parse_interval(self, *args: Any, **kwargs: Any) -> exp.Add | exp.Interval | None:
         interval = super()._parse_interval(*args, **kwargs)
         if isinstance(interval, exp.Add):

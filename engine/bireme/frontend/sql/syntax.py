@@ -104,7 +104,8 @@ def _metas(node: Node) -> Iterator[dict[str, Any]]:
 def located(error: QueryError, node: Node, text: str) -> QueryError:
     """Puts the place of `node` on an error that has none yet."""
     if error.position is None:
-        error.located(span(node), text)
+        place = span(node)
+        error.located(None if place is None else _closed(place, text), text)
     elif error.text is None:
         error.text = text
     return error
@@ -115,10 +116,20 @@ def source_text(node: Node, text: str) -> str:
     place = span(node)
     if place is None:
         return node.sql(dialect="duckdb")
+    place = _closed(place, text)
+    return " ".join(text[place.start : place.end].split())
+
+
+def _closed(place: Position, text: str) -> Position:
+    """A place that ends inside parentheses, up to where they close.
+
+    Only the names and literals inside a call have places; its closing parentheses follow them.
+    """
     end = place.end
     written = text[place.start : end]
-    # Only the names and literals inside a call have places; its closing parentheses follow them.
-    while (written.count("(") > written.count(")")) and ")" in text[end:]:
-        end = text.index(")", end) + 1
-        written = text[place.start : end]
-    return " ".join(written.split())
+    for _ in range(written.count("(") - written.count(")")):
+        closing = text.find(")", end)
+        if closing < 0 or text[end:closing].strip():
+            break
+        end = closing + 1
+    return Position(place.start, end)

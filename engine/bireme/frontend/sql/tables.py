@@ -104,7 +104,11 @@ def _aliased(query: Query, alias: Node | None, name: str = "") -> Bound:
             name = alias.args["this"].name
         columns = alias.args.get("columns")
         if columns:
-            names = renamed(names, tuple([column.name for column in columns]), name)
+            try:
+                names = renamed(names, tuple([column.name for column in columns]), name)
+            except QueryError as error:
+                located(error, alias, "")
+                raise
     return Bound(query.relation, Scope.of(Source.of(name, names, query.types)))
 
 

@@ -1,0 +1,176 @@
+"""Wrong queries: each names its fault, points at the place, and hints at what was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from support import null_tables
+
+from bireme.errors import (
+    ArgumentFault,
+    ClauseFault,
+    NameFault,
+    QueryError,
+    SyntaxFault,
+    TypeFault,
+    Unsupported,
+)
+from bireme.frontend.catalog import TableCatalog
+from bireme.frontend.sql import bind_sql
+
+# The text with the marked part between ‹ and ›, the kind of fault, and words that its message has.
+WRONG = [
+    ("SELECT a bb ‹cc› FROM t", SyntaxFault, ""),
+    ("SELECT a FROM t ‹WHERE›", SyntaxFault, "missing"),
+    ("SELECT 'abc", SyntaxFault, "opened and not closed"),
+    ('SELECT ‹"›abc FROM t', SyntaxFault, "quoted name"),
+    ("SELECT 1 ‹/*› no end", SyntaxFault, "comment"),
+    ("SELECT ‹(›1 FROM t", SyntaxFault, "opened and not closed"),
+    ("SELECT 1‹)› FROM t", SyntaxFault, "closes nothing"),
+    ("SELECT CAST‹(›a AS integer FROM t", SyntaxFault, "opened and not closed"),
+    ("SELECT ‹0x10›", SyntaxFault, "not a number"),
+    ("SELECT a,‹,› b FROM t", SyntaxFault, "missing before this comma"),
+    ("SELECT replace(s, 'o',‹,› 'x') FROM t", SyntaxFault, "missing before this comma"),
+    ("SELECT CASE WHEN a = 1 2 ‹END› FROM t", SyntaxFault, "no THEN"),
+    ("SELECT a FROM t WHERE a IN (‹'1' '2'›)", SyntaxFault, "comma"),
+    ("SELECT d + ‹1 month› FROM t", SyntaxFault, "INTERVAL 1 month"),
+    ("SELECT a FROM t ‹GROUP BY›", SyntaxFault, "at least one key"),
+    ("SELECT sum(a) OVER (‹PARTITION BY› ORDER BY a) FROM t", SyntaxFault, "at least one key"),
+    ("SELECT a BETWEEN 1 ‹2› FROM t", SyntaxFault, "AND"),
+    ("SELECT a FROM t ‹*›", SyntaxFault, ""),
+    ("SELECT 1; SELECT 2", SyntaxFault, "one query at a time"),
+    ("", SyntaxFault, "empty"),
+    ("-- nothing", SyntaxFault, "empty"),
+    ("‹INSERT› INTO t VALUES (1)", Unsupported, "only queries"),
+    ("‹SELEC› a FROM t", Unsupported, "SELEC"),
+    ("SELECT ‹bx› FROM t, u", NameFault, "no column 'bx'"),
+    ("SELECT ‹t.zz› FROM t", NameFault, "'t' has no column 'zz'"),
+    ("SELECT ‹tt.a› FROM t", NameFault, 'did you mean "t"'),
+    ("SELECT a FROM ‹tt›", NameFault, 'did you mean "t"'),
+    ("SELECT ‹a› FROM t, u", NameFault, "t.a or u.a"),
+    ("SELECT ‹a›", NameFault, "no relation"),
+    ("SELECT ‹flor(a)› FROM t", NameFault, 'did you mean "floor"'),
+    ("SELECT * FROM t ‹JOIN u USING (zz)›", NameFault, "left side has no column 'zz'"),
+    ("SELECT * FROM v ‹NATURAL JOIN w›", NameFault, "CROSS JOIN"),
+    ("SELECT sum(a) OVER w FROM t WINDOW ww AS ()", NameFault, 'did you mean "ww"'),
+    ("SELECT * EXCLUDE (zz) FROM t", NameFault, "EXCLUDE"),
+    ("WITH x AS (SELECT 1), ‹x› AS (SELECT 2) SELECT * FROM x", NameFault, "twice"),
+    ("SELECT * FROM t‹, t›", NameFault, "two relations"),
+    ("WITH unused AS (SELECT ‹zz› FROM t) SELECT 1", NameFault, "zz"),
+    ("SELECT x + 1 AS y, ‹y2› FROM t", NameFault, "y2"),
+    ("SELECT ‹d > 5› FROM t", TypeFault, "date"),
+    ("SELECT sum(s) FROM t", TypeFault, "varchar"),
+    ("SELECT ‹a + s› FROM t", TypeFault, "add"),
+    ("SELECT a FROM t WHERE ‹s›", TypeFault, "WHERE needs a condition"),
+    ("SELECT a FROM t WHERE ‹a IN (SELECT s FROM u)›", TypeFault, "subquery"),
+    ("SELECT CASE WHEN a = 1 THEN d ELSE a END FROM t", TypeFault, "CASE"),
+    ("SELECT a FROM t WHERE ‹sum(a)› > 1", ClauseFault, "use HAVING"),
+    ("SELECT a FROM t JOIN u ON ‹max(t.a)› = u.a", ClauseFault, "JOIN"),
+    ("SELECT sum(‹max(a)›) FROM t", ClauseFault, "inside an aggregate"),
+    ("SELECT sum(‹rank()› OVER ()) FROM t", ClauseFault, "inside an aggregate"),
+    ("SELECT a FROM t WHERE ‹row_number()› OVER () = 1", ClauseFault, "QUALIFY"),
+    ("SELECT ‹rank()› FROM t", ClauseFault, "OVER"),
+    ("SELECT ‹a›, sum(b) FROM t", ClauseFault, "GROUP BY"),
+    ("SELECT ‹b› FROM t GROUP BY a", ClauseFault, "'b' must be in GROUP BY"),
+    ("SELECT a FROM t GROUP BY a HAVING ‹b› > 1", ClauseFault, "'b' must be in GROUP BY"),
+    ("SELECT a FROM t GROUP BY a ORDER BY ‹b›", ClauseFault, "'b' must be in GROUP BY"),
+    ("SELECT a FROM t GROUP BY ‹5›", ClauseFault, "1 columns"),
+    ("SELECT a FROM t GROUP BY ‹0›", ClauseFault, "1 columns"),
+    ("SELECT sum(a) FROM t GROUP BY ‹1›", ClauseFault, "aggregate"),
+    ("SELECT a FROM t ORDER BY ‹2›", ClauseFault, "1 columns"),
+    ("SELECT a FROM t ORDER BY ‹'a'›", ClauseFault, "constant"),
+    ("SELECT DISTINCT a FROM t ORDER BY b", ClauseFault, "DISTINCT"),
+    ("SELECT grouping(b) FROM t GROUP BY a", ClauseFault, "grouping()"),
+    ("SELECT a FROM t QUALIFY a = 1", ClauseFault, "window function"),
+    ("SELECT a FROM t UNION SELECT a, c FROM u", ClauseFault, "1 and 2 columns"),
+    ("SELECT a FROM t WHERE ‹a IN (SELECT a, c FROM u)›", ClauseFault, "2 columns"),
+    ("SELECT ‹(SELECT a, c FROM u)› FROM t", ClauseFault, "one column"),
+    ("SELECT a FROM t LIMIT -‹1›", ClauseFault, "negative"),
+    ("SELECT a FROM t LIMIT ‹1.5›", ClauseFault, "whole number"),
+    ("VALUES (1, 2), (3)", ClauseFault, "different numbers"),
+    ("SELECT * FROM (SELECT a FROM t) ‹q(x, y)›", ClauseFault, "1 columns"),
+    ("SELECT * FROM t ‹JOIN u›", ClauseFault, "ON or USING"),
+    ("SELECT * FROM t ‹LEFT JOIN u›", ClauseFault, "ON or USING"),
+    ("SELECT sum(a) OVER (ROWS BETWEEN CURRENT ROW AND ‹1› PRECEDING) FROM t", ClauseFault, "frame"),
+    ("SELECT sum(a) OVER (RANGE 1 PRECEDING) FROM t", ClauseFault, "ORDER BY of one"),
+    ("SELECT sum(a) OVER (ROWS -1 PRECEDING) FROM t", ClauseFault, "negative"),
+    ("SELECT upper(DISTINCT s) FROM t", ClauseFault, "DISTINCT goes with aggregates"),
+    ("SELECT upper(s) OVER () FROM t", ClauseFault, "takes no OVER"),
+    ("SELECT t.a FROM t, (SELECT 1) q RIGHT JOIN LATERAL (SELECT t.a) l ON true", ClauseFault, "left side"),
+    ("WITH RECURSIVE x AS (SELECT 1 UNION ALL SELECT * FROM ‹x›) SELECT * FROM x", Unsupported, "RECURSIVE"),
+    ("SELECT (SELECT ‹max(t.a)› FROM u) FROM t", Unsupported, "outer query"),
+    ("SELECT * FROM ‹range(3)›", Unsupported, "table functions"),
+    ("SELECT * FROM t ‹ASOF JOIN v USING (a)›", Unsupported, "ASOF"),
+    ("SELECT a FROM t ‹TABLESAMPLE 10%›", Unsupported, "TABLESAMPLE"),
+    ("SELECT current_date", Unsupported, "CURRENT DATE"),
+    ("SELECT a FROM t WHERE a = ?", ArgumentFault, "no values are given"),
+]
+
+
+@pytest.fixture(scope="module")
+def catalog() -> TableCatalog:
+    with null_tables.connect() as connection:
+        return null_tables.catalog(connection)
+
+
+def fault(text: str, catalog: TableCatalog, **options: object) -> QueryError:
+    with pytest.raises(QueryError) as raised:
+        bind_sql(text, catalog, **options)
+    return raised.value
+
+
+@pytest.mark.parametrize(("marked", "kind", "words"), WRONG)
+def test_a_wrong_query_says_what_and_where(
+    catalog: TableCatalog, marked: str, kind: type[QueryError], words: str
+) -> None:
+    text = marked.replace("‹", "").replace("›", "")
+    error = fault(text, catalog)
+    assert type(error) is kind, error
+    assert words in error.message
+    if "‹" not in marked:
+        return
+    assert error.position is not None, error
+    found = text[error.position.start : error.position.end]
+    assert found
+    assert marked.index("‹") <= error.position.start, f"{found!r} is marked"
+    assert error.position.end <= marked.index("›") - 1, f"{found!r} is marked"
+    assert "^" in str(error)
+
+
+def test_line_and_column_are_those_of_the_text(catalog: TableCatalog) -> None:
+    error = fault("SELECT a,\n       zz\nFROM t", catalog)
+    assert str(error).splitlines()[1:] == ["line 2:8         zz", "                 ^^"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda depth: "SELECT " + "(" * depth + "1" + ")" * depth, "nested too deeply"),
+        (lambda depth: "SELECT " + "abs(" * depth + "1" + ")" * depth, "nested too deeply"),
+        (lambda depth: "SELECT * FROM " + "(SELECT * FROM " * depth + "t" + ") q" * depth, "nested too deeply"),
+        (lambda depth: "SELECT " + " + ".join(["1"] * depth), "nested too deeply"),
+        (lambda depth: "SELECT " + "- " * depth + "1", "nested too deeply"),
+        (lambda depth: "SELECT " + "NOT " * depth + "true", "nested too deeply"),
+        (lambda depth: "SELECT " + "CASE WHEN true THEN " * depth + "1" + " END" * depth, "nested too deeply"),
+    ],
+)
+def test_what_is_nested_too_deeply_is_a_named_fault(
+    catalog: TableCatalog, change: Callable[[int], str], words: str
+) -> None:
+    assert words in fault(change(5000), catalog).message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a FROM t WHERE " + " OR ".join(f"a = {n}" for n in range(3000)),
+        "SELECT a FROM t WHERE " + " AND ".join(f"a <> {n}" for n in range(3000)),
+        "SELECT a FROM t WHERE a IN (" + ", ".join(str(n) for n in range(20000)) + ")",
+        " UNION ALL ".join(f"SELECT {n} AS n" for n in range(300)),
+        "VALUES " + ", ".join(f"({n})" for n in range(5000)),
+        "SELECT " + ", ".join(f"a AS a{n}" for n in range(2000)) + " FROM t",
+    ],
+)
+def test_what_is_only_long_is_fine(catalog: TableCatalog, text: str) -> None:
+    assert bind_sql(text, catalog).schema
