@@ -132,14 +132,37 @@ def column_mask(expr: Expr) -> int:
     if expr.__class__ is Column:
         return 1 << expr.index
     try:
-        return expr._memo  # type: ignore[attr-defined,no-any-return]
+        return expr._memo >> 1  # type: ignore[attr-defined,no-any-return]
     except AttributeError:
-        pass
-    mask = 0
+        return _learn(expr) >> 1
+
+
+def holds_subquery(expr: Expr) -> bool:
+    """Whether a subquery of any kind is inside `expr`."""
+    if expr.__class__ is Column:
+        return False
+    try:
+        return expr._memo & 1 == 1  # type: ignore[attr-defined,no-any-return]
+    except AttributeError:
+        return _learn(expr) & 1 == 1
+
+
+def _learn(expr: Expr) -> int:
+    """Remembers of `expr` its mask and, in the lowest bit, whether it holds a subquery."""
+    known = 1 if expr.__class__ in _SUBQUERIES else 0
     for part in operands(expr):
-        mask |= column_mask(part)
-    object.__setattr__(expr, "_memo", mask)
-    return mask
+        if part.__class__ is Column:
+            known |= 2 << part.index
+        else:
+            try:
+                known |= part._memo  # type: ignore[attr-defined]
+            except AttributeError:
+                known |= _learn(part)
+    object.__setattr__(expr, "_memo", known)
+    return known
+
+
+_SUBQUERIES: Final = frozenset({ScalarSubquery, Exists, QuantifiedSubquery})
 
 
 def columns_in(mask: int) -> list[int]:
@@ -244,17 +267,9 @@ def is_call(expr: Expr, function: str) -> bool:
     return expr.__class__ is Call and expr.function == function
 
 
-def holds_subquery(expr: Expr) -> bool:
-    """Whether a subquery of any kind is inside `expr`."""
-    return any(part.__class__ in _SUBQUERIES for part in walk(expr))
-
-
-_SUBQUERIES: Final = frozenset({ScalarSubquery, Exists, QuantifiedSubquery})
-
-
 def subquery_plans(expr: Expr) -> list[Rel]:
     """The plans of the subqueries directly in `expr` (not of those inside these plans)."""
-    if expr.__class__ is Column:
+    if not holds_subquery(expr):
         return []
     return [part.plan for part in walk(expr) if part.__class__ in _SUBQUERIES]  # type: ignore[attr-defined]
 
@@ -353,28 +368,50 @@ def map_window_call(call: WindowCall, change: ExprMap) -> WindowCall:
 
 def expressions(rel: Rel) -> list[Expr]:
     """The expressions a relation holds. Those of a join's keys are over one side, its residual over both."""
-    match rel:
-        case Filter(_, predicate):
-            return [predicate]
-        case Project(_, exprs):
-            return list(exprs)
-        case Join(_, _, _, left_keys, right_keys, residual):
-            return [*left_keys, *right_keys, *([] if residual is None else [residual])]
-        case DependentJoin(_, _, _, condition):
-            return [] if condition is None else [condition]
-        case Aggregate(_, keys, aggregates):
-            return [*keys, *[part for call in aggregates for part in aggregation_exprs(call)]]
-        case Window(_, calls):
-            return [part for call in calls for part in window_exprs(call)]
-        case Sort(_, sort_keys):
-            return [key.expr for key in sort_keys]
-        case Scan():
-            return list(rel.filters)
-    return []
+    find = _EXPRESSIONS.get(rel.__class__)
+    return [] if find is None else find(rel)
+
+
+def _join_expressions(rel: Join) -> list[Expr]:
+    found = [*rel.left_keys, *rel.right_keys]
+    if rel.residual is not None:
+        found.append(rel.residual)
+    return found
+
+
+def _aggregate_expressions(rel: Aggregate) -> list[Expr]:
+    found = list(rel.keys)
+    for call in rel.aggregates:
+        found += aggregation_exprs(call)
+    return found
+
+
+_EXPRESSIONS: Final[dict[type[Rel], Callable[[Any], list[Expr]]]] = {
+    Filter: lambda rel: [rel.predicate],
+    Project: lambda rel: list(rel.exprs),
+    Join: _join_expressions,
+    DependentJoin: lambda rel: [] if rel.condition is None else [rel.condition],
+    Aggregate: _aggregate_expressions,
+    Window: lambda rel: [part for call in rel.calls for part in window_exprs(call)],
+    Sort: lambda rel: [key.expr for key in rel.keys],
+    Scan: lambda rel: list(rel.filters),
+}
+
+
+def subplans(rel: Rel) -> tuple[Rel, ...]:
+    """The plans of the subqueries in the expressions of `rel`."""
+    try:
+        return rel._facts  # type: ignore[attr-defined,no-any-return]
+    except AttributeError:
+        found = tuple([plan for expr in expressions(rel) for plan in subquery_plans(expr)])
+        object.__setattr__(rel, "_facts", found)
+        return found
 
 
 def aggregation_exprs(call: Aggregation) -> list[Expr]:
     """The expressions an aggregation holds."""
+    if call.filter is None and not call.order:
+        return list(call.args)
     return [*call.args, *([] if call.filter is None else [call.filter]), *[key.expr for key in call.order]]
 
 
@@ -429,7 +466,7 @@ def map_relations(plan: Rel, change: Callable[[Rel], Rel]) -> Rel:
 
 def map_subqueries(rel: Rel, change: Callable[[Rel], Rel]) -> Rel:
     """`rel` with `change` applied to the plans of subqueries in its expressions."""
-    if not any(holds_subquery(expr) for expr in expressions(rel)):
+    if not subplans(rel):
         return rel
     return map_expressions(rel, lambda expr: map_expr(expr, lambda part: with_plan(part, change)))
 
@@ -456,9 +493,8 @@ def relations(plan: Rel, *, subqueries: bool = True) -> list[Rel]:
         for source in rel.inputs:
             visit(source)
         if subqueries:
-            for expr in expressions(rel):
-                for inner in subquery_plans(expr):
-                    visit(inner)
+            for inner in subplans(rel):
+                visit(inner)
         done[rel] = None
 
     visit(plan)

@@ -33,7 +33,6 @@ from bireme.plan.tree import (
     aggregation_exprs,
     column_mask,
     columns_in,
-    expressions,
     holds_subquery,
     map_aggregation,
     map_expr,
@@ -45,7 +44,7 @@ from bireme.plan.tree import (
     relations,
     remap,
     select,
-    subquery_plans,
+    subplans,
     substitute,
     window_exprs,
     with_plan,
@@ -89,10 +88,8 @@ class _Pruning:
             for mask in self._wanted[rel]:
                 union |= mask
             self._wanted[rel] = {union: None}
-        if rel.__class__ is not Scan:
-            for expr in expressions(rel):
-                for inner in subquery_plans(expr):
-                    self._wanted[inner][_everything(inner)] = None
+        for inner in subplans(rel):
+            self._wanted[inner][_everything(inner)] = None
         for wanted in self._wanted[rel]:
             masks = _asked(rel, wanted)
             self._below[rel, wanted] = masks

@@ -33,14 +33,13 @@ from bireme.plan.tree import (
     all_columns,
     column_mask,
     conjuncts,
-    expressions,
     filtered,
     holds_subquery,
     map_expr,
     map_subqueries,
     project,
     relations,
-    subquery_plans,
+    subplans,
     substitute,
     with_inputs,
     with_plan,
@@ -67,10 +66,8 @@ def _shared(plan: Rel) -> frozenset[Rel]:
     for rel in everything:
         for source in rel.inputs:
             readers[source] = readers.get(source, 0) + 1
-        if rel.__class__ is not Scan:
-            for expr in expressions(rel):
-                for inner in subquery_plans(expr):
-                    readers[inner] = readers.get(inner, 0) + 1
+        for inner in subplans(rel):
+            readers[inner] = readers.get(inner, 0) + 1
     return frozenset(
         [rel for rel, count in readers.items() if count > 1 and isinstance(rel, Aggregate | Join | Window)]
     )

@@ -8,7 +8,7 @@ is cheaper than keeping.
 from __future__ import annotations
 
 from bireme.plan.relation import Aggregate, DependentJoin, Join, Limit, Rel, Sort, Window
-from bireme.plan.tree import expressions, relations, subquery_plans
+from bireme.plan.tree import relations, subplans
 
 _COSTLY = (Aggregate, Join, DependentJoin, Window, Sort, Limit)
 
@@ -22,7 +22,6 @@ def shared(plan: Rel) -> frozenset[Rel]:
             costly.add(rel)
         for source in rel.inputs:
             readers[source] = readers.get(source, 0) + 1
-        for expr in expressions(rel):
-            for inner in subquery_plans(expr):
-                readers[inner] = readers.get(inner, 0) + 1
+        for inner in subplans(rel):
+            readers[inner] = readers.get(inner, 0) + 1
     return frozenset([rel for rel, count in readers.items() if count > 1 and rel in costly])

@@ -16,17 +16,14 @@ from bireme.plan.rules.unnest_domain import Domain, Pushed, never_null, padded, 
 from bireme.plan.rules.unnest_join_push import join_by, replace_null_aware
 from bireme.plan.rules.unnest_push import Pusher
 from bireme.plan.rules.unnest_subqueries import Subqueries
-from bireme.plan.tree import all_columns, conjoin, conjuncts, expressions, holds_subquery, relations, shift, with_inputs
+from bireme.plan.tree import all_columns, conjoin, conjuncts, relations, shift, subplans, with_inputs
 
 Pair = tuple[Expr, Expr, bool]
 
 
 def unnest(plan: Rel, _: PlanContext) -> Rel:
     """`plan` without outer columns and without subqueries, other than scalar ones that wait for nothing."""
-    if not any(
-        isinstance(rel, DependentJoin) or any(holds_subquery(expr) for expr in expressions(rel))
-        for rel in relations(plan, subqueries=False)
-    ):
+    if not any(isinstance(rel, DependentJoin) or subplans(rel) for rel in relations(plan, subqueries=False)):
         return plan
     return _Unnesting().whole(plan)
 
