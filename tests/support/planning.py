@@ -22,7 +22,7 @@ def context_over(sources: Mapping[str, TableSource], cache: StatisticsCache | No
         program = kernels.program(schema, predicate=None, exprs=[predicate], names=["predicate"])
         return program.run(batch).column(0)
 
-    return PlanContext(lambda table, _: sources[table], evaluate, cache or StatisticsCache())
+    return PlanContext(lambda table, _: sources[table], evaluate, StatisticsCache() if cache is None else cache)
 
 
 def parquet_tables(folder: Path) -> dict[str, TableSource]:

@@ -16,7 +16,19 @@ from typing import Final
 from bireme.data.types import DECIMAL64_DIGITS, DataType, Kind, decimal
 from bireme.plan import tree
 from bireme.plan.context import PlanContext
-from bireme.plan.expr import Aggregation, Call, Case, Cast, Column, Expr, InList, Literal, SortKey
+from bireme.plan.expr import (
+    Aggregation,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Exists,
+    Expr,
+    InList,
+    Literal,
+    QuantifiedSubquery,
+    ScalarSubquery,
+)
 from bireme.plan.relation import (
     Aggregate,
     Filter,
@@ -35,6 +47,7 @@ from bireme.plan.statistics.bounds import Bounds, Range, summed
 _LIMIT: Final = 10**DECIMAL64_DIGITS
 _ARITHMETIC: Final = frozenset({"add", "subtract", "multiply", "negate", "abs"})
 _COMPARISONS: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct"})
+_SUBQUERIES: Final = frozenset({ScalarSubquery, Exists, QuantifiedSubquery})
 _ANY_TYPE: Final = frozenset({"is_null", "is_not_null"})
 _ANY_TYPE_AGGREGATES: Final = frozenset({"count", "avg"})
 _PASSING_AGGREGATES: Final = frozenset({"min", "max", "any_value", "first", "last"})
@@ -62,6 +75,21 @@ def _as_type(expr: Expr, kind: DataType) -> Expr:
     if isinstance(expr, Literal):
         return Literal(expr.value, kind)
     return Cast(expr, kind)
+
+
+def _concerns(expr: Expr) -> bool:
+    """Whether something in `expr` may be narrowed: a wide decimal, or the plan of a subquery."""
+    kind = expr.__class__
+    if expr.type.precision > DECIMAL64_DIGITS:
+        return True
+    if kind is Column or kind is Literal:
+        return False
+    if kind in _SUBQUERIES:
+        return True
+    for part in tree.operands(expr):  # noqa: SIM110  (a loop is twice as fast as any())
+        if _concerns(part):
+            return True
+    return False
 
 
 class _Narrowing:
@@ -93,14 +121,14 @@ class _Narrowing:
                 return rel
             case Filter(source, predicate):
                 scope = self._scope(source)
-                return Filter(scope.narrowed, scope.restored(predicate))
+                changed = scope.restored(predicate)
+                return rel if changed is predicate and not scope.changed else Filter(scope.narrowed, changed)
             case Project(source, exprs, names):
                 scope = self._scope(source)
                 return Project(scope.narrowed, tuple([scope.expr(expr) for expr in exprs]), names)
             case Sort(source, keys, limit, offset):
                 scope = self._scope(source)
-                changed = tuple([SortKey(scope.expr(key.expr), key.descending, key.nulls_first) for key in keys])
-                return Sort(scope.narrowed, changed, limit, offset)
+                return Sort(scope.narrowed, tuple([tree.map_sort_key(key, scope.expr) for key in keys]), limit, offset)
             case Limit(source, limit, offset):
                 return Limit(self.relation(source), limit, offset)
             case Join():
@@ -149,7 +177,7 @@ class _Narrowing:
 
     def _aggregation(self, scope: _Scope, source: Rel, call: Aggregation) -> Aggregation:
         condition = None if call.filter is None else scope.restored(call.filter)
-        order = tuple([SortKey(scope.expr(key.expr), key.descending, key.nulls_first) for key in call.order])
+        order = tuple([tree.map_sort_key(key, scope.expr) for key in call.order])
         kind = call.type
         if call.function == "sum" and kind.kind is Kind.DECIMAL:
             args = tuple([scope.expr(arg) for arg in call.args])
@@ -180,6 +208,7 @@ class _Scope:
         self._bounds = bounds
         self._source = sources[0] if len(sources) == 1 else Join(sources[0], sources[1], JoinKind.INNER)
         self.narrowed = narrowed
+        self.changed = len(sources) > 1 or narrowed is not sources[0]
 
     def restored(self, expr: Expr) -> Expr:
         """`expr` with the type it is declared with."""
@@ -187,6 +216,8 @@ class _Scope:
 
     def expr(self, expr: Expr) -> Expr:
         """`expr`, computed as narrow as is proved; its type may be narrower too."""
+        if not _concerns(expr) and not (self.changed and self._reads_narrowed(expr)):
+            return expr
         match expr:
             case Column(index):
                 return Column(index, self.narrowed.schema.fields[index].type)
@@ -209,6 +240,11 @@ class _Scope:
             case _:
                 changed = tree.map_operands(expr, self.restored)
                 return tree.with_plan(changed, self._narrowing.restored)
+
+    def _reads_narrowed(self, expr: Expr) -> bool:
+        fields, declared = self.narrowed.schema.fields, self._source.schema.fields
+        read = tree.columns_in(tree.column_mask(expr))
+        return any(fields[at].type is not declared[at].type for at in read)
 
     def _arithmetic(self, expr: Call, args: list[Expr]) -> Expr:
         kind = _narrowed_type(expr.type, self._bounds.value(self._source, expr))

@@ -195,12 +195,12 @@ def _class_domains(graph: JoinGraph, estimator: Estimator, group: EqualityClass)
             columns.append((units, estimator.expression(rel, tree.remap(member, positions))))
     found: dict[int, float] = {}
     for units, column in columns:
-        domain = column.domain
+        domain = max(column.domain, 1.0)
         for _, key in columns:
             # What refers to a key has no more values than the key.
             if key.unique and key is not column and not column.unique and overlap(column, key) > 0.99:
-                domain = min(domain, key.domain)
-        found[units] = min(found.get(units, domain), max(domain, 1.0))
+                domain = max(min(domain, key.domain), 1.0)
+        found[units] = min(found.get(units, domain), domain)
     return sorted(found.items(), key=lambda item: item[1])
 
 
