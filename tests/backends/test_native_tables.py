@@ -264,7 +264,7 @@ def test_sums_beyond_64_bits_are_exact() -> None:
         assert total == biggest * len(keys)
     unsigned = tables.NativeGroupTable(GroupSpec((), (step("sum", 0, UINT64), step("avg", 0, UINT64))))
     unsigned.update(batch([pa.array([2**64 - 1] * 5, pa.uint64())]), 0)
-    assert unsigned.finish().to_pylist() == [{"value0": Decimal(5 * (2**64 - 1)), "value1": float(2**64 - 1)}]
+    assert unsigned.finish().to_pylist() == [{"c0": Decimal(5 * (2**64 - 1)), "c1": float(2**64 - 1)}]
 
 
 def test_a_sum_that_leaves_its_type_is_an_overflow() -> None:
@@ -290,10 +290,10 @@ def test_sums_of_floats_follow_their_values() -> None:
     keys, values = rng.integers(0, 100, 10_000), rng.normal(1e6, 1.0, 10_000)
     table.update(batch([pa.array(keys), pa.array(values)]), 0)
     for row in table.finish().to_pylist():
-        mine = values[keys == row["key0"]]
-        assert row["value0"] == pytest.approx(mine.sum(), rel=1e-12)
-        assert row["value1"] == pytest.approx(mine.mean(), rel=1e-12)
-        assert row["value2"] == pytest.approx(mine.var(), rel=1e-8)
+        mine = values[keys == row["c0"]]
+        assert row["c1"] == pytest.approx(mine.sum(), rel=1e-12)
+        assert row["c2"] == pytest.approx(mine.mean(), rel=1e-12)
+        assert row["c3"] == pytest.approx(mine.var(), rel=1e-8)
     special = tables.NativeGroupTable(GroupSpec((), (step("sum", 0, FLOAT64), step("max", 0, FLOAT64))))
     special.update(batch([pa.array([1.0, math.nan, math.inf])]), 0)
     assert all(math.isnan(item) for item in special.finish().to_pylist()[0].values())

@@ -1,8 +1,7 @@
 """Native group tables, join tables, sort and take: thin Python over C++, which does everything per row.
 
 What the results mean is in `backends.base`; how they are made, in native/kernels. Types without native keys or
-aggregates (intervals, nested ones, averages of times) go to the reference backend whole; each object says so in
-`fallbacks`.
+aggregates (intervals, nested ones) go to the reference backend whole.
 """
 
 from __future__ import annotations
@@ -43,7 +42,6 @@ class NativeGroupTable:
         calls = [(step.function, -1 if step.arg is None else step.arg) for step in steps]
         arguments = _types([step.type if step.arg_type is None else step.arg_type for step in steps])
         self._table = _kernels.group_table(_types(spec.key_types), calls, arguments, _types([s.type for s in steps]))
-        self._keys = len(spec.key_types)
         self._failed = False
 
     @property
@@ -61,10 +59,10 @@ class NativeGroupTable:
         self._run(self._table.merge, states)
 
     def states(self, partitions: int) -> list[pa.RecordBatch]:
-        return [self._named(states) for states in self._run(self._table.states, partitions)]
+        return [_named(states, "s") for states in self._run(self._table.states, partitions)]
 
     def finish(self) -> pa.RecordBatch:
-        return self._named(self._run(self._table.finish))
+        return _named(self._run(self._table.finish), "c")
 
     def _run(self, call: Any, *args: object) -> Any:
         if self._failed:
@@ -74,11 +72,6 @@ class NativeGroupTable:
         except BaseException:
             self._failed = True
             raise
-
-    def _named(self, exported: Any) -> pa.RecordBatch:
-        batch = pa.record_batch(exported)
-        names = [f"key{i}" if i < self._keys else f"value{i - self._keys}" for i in range(batch.num_columns)]
-        return record_batch(batch.columns, names, batch.num_rows)
 
 
 class NativeJoinTable:
@@ -152,6 +145,11 @@ def take(batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
         else:
             arrays.append(next(taken))
     return record_batch(arrays, batch.schema.names, len(rows))
+
+
+def _named(exported: Any, prefix: str) -> pa.RecordBatch:
+    batch = pa.record_batch(exported)
+    return record_batch(batch.columns, [f"{prefix}{index}" for index in range(batch.num_columns)], batch.num_rows)
 
 
 def _has_order(kind: pa.DataType) -> bool:

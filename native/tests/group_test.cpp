@@ -1,0 +1,179 @@
+// Group tables against std::map, over every form of keys.
+#include "kernels/group_table.hpp"
+
+#include <map>
+#include <random>
+
+#include "arrow/errors.hpp"
+#include "tests/check.hpp"
+#include "tests/table_batches.hpp"
+
+using namespace bireme;
+using namespace bireme::test;
+
+namespace {
+
+const Type kLong = simple_type(Kind::Int64);
+const Type kString = simple_type(Kind::String);
+const Type kSum = decimal128_type(38, 0);
+
+using Key = std::pair<std::optional<int64_t>, std::optional<std::string>>;
+
+struct Expected {
+  int64_t rows = 0;
+  std::optional<int64_t> sum;
+  std::optional<std::string> least;
+};
+
+struct Input {
+  Longs keys;
+  Strings names;
+  Longs values;
+  Strings texts;
+};
+
+Input draw(std::mt19937_64& random, size_t rows, int64_t spread, int64_t stride, bool nulls) {
+  Input input;
+  for (size_t row = 0; row < rows; ++row) {
+    const auto key = static_cast<int64_t>(random() % static_cast<uint64_t>(spread)) * stride;
+    const auto value = static_cast<int64_t>(random() % 2001) - 1000;
+    const bool null = nulls && random() % 5 == 0;
+    input.keys.push_back(null ? std::nullopt : std::optional(key));
+    input.names.push_back(nulls && random() % 7 == 0 ? std::nullopt
+                                                     : std::optional("a name that is long " + std::to_string(key % 13)));
+    input.values.push_back(nulls && random() % 3 == 0 ? std::nullopt : std::optional(value));
+    input.texts.push_back(std::string(random() % 30, 'x') + std::to_string(value));
+  }
+  return input;
+}
+
+std::vector<Aggregate> aggregates(int first) {
+  return {{AggregateFunction::CountStar, -1, kLong, kLong},
+          {AggregateFunction::Sum, first, kLong, kSum},
+          {AggregateFunction::Avg, first, kLong, simple_type(Kind::Float64)},
+          {AggregateFunction::Min, first + 1, kString, kString},
+          {AggregateFunction::Last, first, kLong, kLong},
+          {AggregateFunction::VarSamp, first, kLong, simple_type(Kind::Float64)}};
+}
+
+std::map<Key, Expected> expect(const Input& input, bool by_key, bool by_name) {
+  std::map<Key, Expected> groups;
+  for (size_t row = 0; row < input.keys.size(); ++row) {
+    Expected& group = groups[{by_key ? input.keys[row] : std::optional<int64_t>(0),
+                              by_name ? input.names[row] : std::optional<std::string>("")}];
+    ++group.rows;
+    if (input.values[row]) group.sum = group.sum.value_or(0) + *input.values[row];
+    if (!group.least || *input.texts[row] < *group.least) group.least = input.texts[row];
+  }
+  return groups;
+}
+
+Batch batch_for(const Input& input, bool by_key, bool by_name) {
+  std::vector<OutputColumn> columns;
+  if (by_key) columns.push_back(longs(input.keys));
+  if (by_name) columns.push_back(strings(input.names));
+  columns.push_back(longs(input.values));
+  columns.push_back(strings(input.texts));
+  return batch_of(std::move(columns), static_cast<int64_t>(input.keys.size()));
+}
+
+void compare(GroupTable& table, const std::map<Key, Expected>& groups, bool by_key, bool by_name) {
+  GroupTable::Rows rows = table.finish();
+  CHECK(rows.rows == static_cast<int64_t>(groups.size()));
+  const Batch result = batch_of(std::move(rows.columns), rows.rows);
+  const int first = (by_key ? 1 : 0) + (by_name ? 1 : 0);
+  for (int64_t row = 0; row < rows.rows; ++row) {
+    const Key key = {by_key ? long_at(result[0], row) : 0, by_name ? string_at(result[first - 1], row) : ""};
+    const auto found = groups.find(key);
+    CHECK(found != groups.end());
+    if (found == groups.end()) return;
+    CHECK(long_at(result[first], row) == found->second.rows);
+    CHECK(long_at(result[first + 1], row) == found->second.sum);
+    CHECK(string_at(result[first + 3], row) == found->second.least);
+  }
+}
+
+void test_keys(bool by_key, bool by_name, int64_t spread, int64_t stride, bool nulls) {
+  std::mt19937_64 random(static_cast<uint64_t>(spread + stride));
+  const Input input = draw(random, 7000, spread, stride, nulls);
+  std::vector<Type> types;
+  if (by_key) types.push_back(kLong);
+  if (by_name) types.push_back(kString);
+  const auto first = static_cast<int>(types.size());
+  const auto groups = expect(input, by_key, by_name);
+
+  GroupTable direct(types, aggregates(first));
+  direct.update(batch_for(input, by_key, by_name), 0);
+  CHECK(direct.groups() == static_cast<int64_t>(groups.size()));
+  CHECK(direct.nbytes() > 0);
+  GroupTable merged(types, aggregates(first));
+  int64_t states = 0;
+  for (GroupTable::Rows& part : direct.states(7)) {
+    states += part.rows;
+    merged.merge(batch_of(std::move(part.columns), part.rows));
+  }
+  CHECK(states == static_cast<int64_t>(groups.size()));
+  CHECK(direct.groups() == 0);
+  compare(merged, groups, by_key, by_name);
+  direct.update(batch_for(input, by_key, by_name), 0);
+  compare(direct, groups, by_key, by_name);
+}
+
+void test_wide_keys() {
+  // Six longs do not pack, so rows are keyed by their bytes.
+  const std::vector<Type> types(6, kLong);
+  GroupTable table(types, {{AggregateFunction::CountStar, -1, kLong, kLong}});
+  std::vector<OutputColumn> columns;
+  for (int64_t column = 0; column < 6; ++column) {
+    Longs values;
+    for (int64_t row = 0; row < 3000; ++row) {
+      values.push_back(row % 11 == 0 && column == 2 ? std::nullopt : std::optional(row % 100 * column));
+    }
+    columns.push_back(longs(values));
+  }
+  table.update(batch_of(std::move(columns), 3000), 0);
+  CHECK(table.groups() == 200);
+}
+
+void test_empty() {
+  GroupTable table({}, aggregates(0));
+  CHECK(table.groups() == 0);
+  GroupTable::Rows rows = table.finish();
+  CHECK(rows.rows == 1);
+  const Batch result = batch_of(std::move(rows.columns), rows.rows);
+  CHECK(long_at(result[0], 0) == 0);
+  CHECK(!result[1].is_valid(0));
+  GroupTable keyed({kLong}, aggregates(1));
+  CHECK(keyed.finish().rows == 0);
+}
+
+void test_errors() {
+  CHECK_THROWS(GroupTable({parse_type("+l")}, {}), Unsupported);
+  CHECK_THROWS(GroupTable({}, {{AggregateFunction::Sum, 0, kString, kString}}), Unsupported);
+  CHECK_THROWS(aggregate_function("median"), Unsupported);
+  GroupTable table({kLong}, aggregates(1));
+  CHECK_THROWS(table.update(batch(longs({1})), 0), EngineBug);
+  CHECK_THROWS(table.merge(batch(longs({1}))), EngineBug);
+  GroupTable narrow({}, {{AggregateFunction::Sum, 0, kLong, decimal64_type(3, 0)}});
+  narrow.update(batch(longs({999, 1})), 0);
+  CHECK_THROWS(narrow.finish(), Overflow);
+}
+
+}  // namespace
+
+int main() {
+  for (const bool nulls : {false, true}) {
+    for (const int64_t spread : {1, 10, 3000}) {
+      for (const int64_t stride : {int64_t{1}, int64_t{1'000'003}, int64_t{1} << 40}) {
+        test_keys(true, false, spread, stride, nulls);
+        test_keys(true, true, spread, stride, nulls);
+        test_keys(false, true, spread, stride, nulls);
+      }
+    }
+    test_keys(false, false, 5, 1, nulls);
+  }
+  test_wide_keys();
+  test_empty();
+  test_errors();
+  return finish();
+}

@@ -1,0 +1,78 @@
+// The order of rows, and taking rows, against plain loops.
+#include "kernels/sort_rows.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "arrow/errors.hpp"
+#include "kernels/take.hpp"
+#include "tests/check.hpp"
+#include "tests/table_batches.hpp"
+
+using namespace bireme;
+using namespace bireme::test;
+
+namespace {
+
+// Below 0, 0 or above 0 as the left value comes before, with or after the right one.
+template <typename Value>
+int order(const Value& left, const Value& right, SortKey key) {
+  if (!left || !right) {
+    if (!left && !right) return 0;
+    return !left == key.nulls_first ? -1 : 1;
+  }
+  const int plain = *left < *right ? -1 : *right < *left ? 1 : 0;
+  return key.descending ? -plain : plain;
+}
+
+void test_order(size_t rows, uint64_t spread, int64_t stride, SortKey first, SortKey second, int64_t limit) {
+  std::mt19937_64 random(rows + spread);
+  Longs numbers;
+  Strings texts;
+  for (size_t row = 0; row < rows; ++row) {
+    numbers.push_back(random() % 8 == 0 ? std::nullopt : std::optional(static_cast<int64_t>(random() % spread) * stride - 5));
+    texts.push_back(random() % 8 == 0 ? std::nullopt : std::optional("begins alike " + std::to_string(random() % 100000)));
+  }
+  std::vector<int64_t> wanted(rows);
+  std::iota(wanted.begin(), wanted.end(), 0);
+  std::stable_sort(wanted.begin(), wanted.end(), [&](int64_t left, int64_t right) {
+    const auto l = static_cast<size_t>(left), r = static_cast<size_t>(right);
+    const int by_number = order(numbers[l], numbers[r], first);
+    return by_number != 0 ? by_number < 0 : order(texts[l], texts[r], second) < 0;
+  });
+  const OutputColumn found = sort_rows(batch(longs(numbers), strings(texts)), {first, second}, limit);
+  CHECK(found.rows == (limit < 0 ? static_cast<int64_t>(rows) : std::min(limit, static_cast<int64_t>(rows))));
+  CHECK(std::equal(found.values.as<int64_t>(), found.values.as<int64_t>() + found.rows, wanted.begin()));
+}
+
+void test_take() {
+  const Batch source = batch(longs({1, std::nullopt, 3}), strings({"a", "longer than it was", std::nullopt}), ints({7, 8, 9}));
+  const Batch positions = batch(ints({2, std::nullopt, 1, 0, 0}));
+  check_positions(positions[0], source.rows());
+  const Batch taken = batch(take(source[0], positions[0]), take(source[1], positions[0]), take(source[2], positions[0]));
+  CHECK(taken.rows() == 5);
+  CHECK(long_at(taken[0], 0) == 3);
+  CHECK(!taken[0].is_valid(1));
+  CHECK(!taken[0].is_valid(2));
+  CHECK(string_at(taken[1], 2) == "longer than it was");
+  CHECK(string_at(taken[1], 4) == "a");
+  CHECK(taken[2].as<int32_t>()[2] == 8);
+  CHECK_THROWS(check_positions(batch(longs({3}))[0], 3), EngineBug);
+  CHECK_THROWS(check_positions(batch(longs({-1}))[0], 3), EngineBug);
+}
+
+}  // namespace
+
+int main() {
+  for (const size_t rows : {size_t{0}, size_t{1}, size_t{40}, size_t{3000}}) {
+    for (const uint64_t spread : {uint64_t{1}, uint64_t{20}, uint64_t{1} << 20}) {
+      for (const int64_t limit : {-1, 0, 1, 13, 700}) {
+        test_order(rows, spread, 1, {false, false}, {true, true}, limit);
+        test_order(rows, spread, 1'000'003'000'017, {true, true}, {false, false}, limit);
+      }
+    }
+  }
+  test_take();
+  return finish();
+}
