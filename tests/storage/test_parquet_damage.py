@@ -6,12 +6,11 @@ import struct
 
 import pyarrow.parquet as pq
 import pytest
-from tests.support.parquet_files import COLUMNS, pyarrow_file, read_rows, table_of
+from support.parquet_files import COLUMNS, fetch, pyarrow_file, read_rows, table_of
 
 from bireme.data.types import BOOL, INT64
 from bireme.errors import BiremeError, SourceCorrupt, SourceMissing, StorageError, Unsupported
 from bireme.plan.expr import Call, Column, Literal
-from bireme.storage.local import LocalByteSource
 from bireme.storage.parquet import open_parquet
 
 FEW = ["int64", "double", "decimal", "wide decimal", "string", "few strings", "date", "timestamp", "bool"]
@@ -28,12 +27,10 @@ def touch_everything(path):
     if columns and source.schema[0].type is INT64:
         source.splits(columns, [positive])
     assert all(split.decoded_bytes >= 0 for split in source.splits(columns, []))
-    reads = LocalByteSource()
     texts = []
     for split in source.splits(columns, []):
-        for batch in split.decode([reads.read(wanted) for wanted in split.ranges]):
+        for batch in split.decode(fetch(split)):
             texts.append("\n".join(str(column) for column in batch.columns))
-    reads.close()
     return texts
 
 

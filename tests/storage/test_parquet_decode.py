@@ -7,11 +7,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.support.parquet_files import COLUMNS, duckdb_file, polars_file, read_rows, table_of
+from support.parquet_files import COLUMNS, duckdb_file, fetch, polars_file, read_rows, table_of
 
 from bireme.errors import Unsupported
 from bireme.storage.base import BATCH_ROWS_MAX
-from bireme.storage.local import LocalByteSource
 from bireme.storage.parquet import open_parquet
 
 # DuckDB reads no times stored in nanoseconds into its TIMESTAMP_S and back; only pyarrow writes all types.
@@ -49,15 +48,13 @@ def is_the_same(path, given_columns=None):
     wanted = list(zip(*(expected.column(column).to_pylist() for column in columns), strict=True))
     assert str(rows) == str(wanted)
     assert [field.name for field in table.schema] == expected.schema.names
-    reads = LocalByteSource()
     arrow = table.schema.select(columns).to_arrow()
     for split in table.splits(columns, []):
-        for batch in split.decode([reads.read(wanted) for wanted in split.ranges]):
+        for batch in split.decode(fetch(split)):
             for field, engine in zip(batch.schema, arrow, strict=True):
                 kinds = (engine.type, pa.dictionary(pa.int32(), pa.string()))
                 assert field.type in (kinds if engine.type == pa.string() else kinds[:1])
             batch.validate(full=True)
-    reads.close()
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -168,9 +165,7 @@ def test_strings_keep_their_dictionary_where_pages_are_codes(tmp_path):
     pq.write_table(pa.table({"few": few, "many": many}), tmp_path / "t.parquet", dictionary_pagesize_limit=20_000)
     source = open_parquet(tmp_path / "t.parquet")
     (split,) = source.splits([0, 1], [])
-    reads = LocalByteSource()
-    (batch,) = split.decode([reads.read(wanted) for wanted in split.ranges])
-    reads.close()
+    (batch,) = split.decode(fetch(split))
     assert [str(kind) for kind in batch.schema.types] == [str(pa.dictionary(pa.int32(), pa.string())), "string"]
     assert batch.column(0).dictionary_decode().equals(few)
     assert batch.column(1).equals(many)
@@ -181,9 +176,7 @@ def test_large_row_groups_come_in_batches_that_fit(tmp_path):
     table = pa.table({"n": range(rows), "s": [f"s{i % 3}" for i in range(rows)]})
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=rows)
     (split,) = open_parquet(tmp_path / "t.parquet").splits([0, 1], [])
-    reads = LocalByteSource()
-    batches = list(split.decode([reads.read(wanted) for wanted in split.ranges]))
-    reads.close()
+    batches = list(split.decode(fetch(split)))
     assert [batch.num_rows for batch in batches] == [BATCH_ROWS_MAX, BATCH_ROWS_MAX, 5]
     assert batches[2].column(0).to_pylist() == list(range(rows - 5, rows))
     assert batches[1].column(1).to_pylist() == table.column("s").to_pylist()[BATCH_ROWS_MAX : 2 * BATCH_ROWS_MAX]
@@ -201,14 +194,12 @@ def test_readers_are_used_again_and_survive_an_abandoned_scan(tmp_path):
     rows = BATCH_ROWS_MAX + 10
     pq.write_table(pa.table({"n": range(rows)}), tmp_path / "t.parquet", row_group_size=rows)
     (split,) = open_parquet(tmp_path / "t.parquet").splits([0], [])
-    reads = LocalByteSource()
-    buffers = [reads.read(wanted) for wanted in split.ranges]
+    buffers = fetch(split)
     abandoned = split.decode(buffers)
     next(abandoned)
     assert sum(batch.num_rows for batch in split.decode(buffers)) == rows
     abandoned.close()
     assert sum(batch.num_rows for batch in split.decode(buffers)) == rows
-    reads.close()
 
 
 def test_decoded_bytes_are_near_what_is_decoded(tmp_path):
@@ -224,7 +215,5 @@ def test_decoded_bytes_are_near_what_is_decoded(tmp_path):
     )
     pq.write_table(table, tmp_path / "t.parquet", store_decimal_as_integer=True)
     (split,) = open_parquet(tmp_path / "t.parquet").splits([0, 1, 2, 3], [])
-    reads = LocalByteSource()
-    (batch,) = split.decode([reads.read(wanted) for wanted in split.ranges])
-    reads.close()
+    (batch,) = split.decode(fetch(split))
     assert batch.nbytes * 0.8 < split.decoded_bytes < batch.nbytes * 1.5

@@ -99,11 +99,14 @@ def polars_file(table: pa.Table, path, **options) -> None:
 
 def read_rows(table, columns, filters=()) -> list[tuple]:
     """All rows that the splits of a table give, read as the runtime reads them."""
-    reads = LocalByteSource()
     rows = []
     for split in table.splits(columns, list(filters)):
-        buffers = [reads.read(wanted) for wanted in split.ranges]
-        for batch in split.decode(buffers):
+        for batch in split.decode(fetch(split)):
             rows.extend(zip(*(column.to_pylist() for column in batch.columns), strict=True))
-    reads.close()
     return rows
+
+
+def fetch(split) -> list[pa.Buffer]:
+    """The bytes that a split needs."""
+    with LocalByteSource() as reads:
+        return [reads.read(wanted) for wanted in split.ranges]

@@ -68,6 +68,12 @@ class LocalByteSource:
         finally:
             self._release(file)
 
+    def __enter__(self) -> LocalByteSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Closes every file, at the latest when the reads under way are done. Reads afterwards fail."""
         with self._lock:

@@ -74,13 +74,10 @@ class ParquetSample:
         parts: list[pa.RecordBatch] = []
         groups = self._groups()
         rows_each = SAMPLE_ROWS // max(1, len(groups))
-        source = LocalByteSource()
-        try:
+        with LocalByteSource() as source:
             for decoder, group in groups:
                 split = ParquetSplit(decoder, group, tuple(columns), schema)
                 parts.append(split.head([source.read(wanted) for wanted in split.ranges], rows_each))
-        finally:
-            source.close()
         if not parts:
             return [pa.nulls(0, field.type) for field in schema.to_arrow()]
         return [_joined([part.column(index) for part in parts]) for index in range(len(columns))]

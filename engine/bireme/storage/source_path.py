@@ -43,22 +43,28 @@ def _expand_one(entry: str, suffix: str) -> list[str]:
         if not path.exists():
             raise SourceMissing(f"there is no file or folder {entry!r} (looked in {str(Path.cwd())!r})")
         return [os.path.abspath(path)]
-    files: list[str] = []
-    for match in sorted(glob.glob(str(path), recursive=True)):
-        if os.path.isdir(match):
-            if not _is_recursive(entry):
-                files.extend(_files_below(Path(match), suffix))
-        elif not _is_recursive(entry) or match.endswith(suffix) or not entry.endswith("**"):
-            files.append(os.path.abspath(match))
+    root = Path(os.path.abspath(_fixed_part(str(path))))
+    files = [file for match in glob.glob(str(path), recursive=True) for file in _files_of_match(match, entry, suffix)]
+    if "**" in entry:
+        files = [file for file in files if not _is_hidden(Path(file), root=root)]
     if not files:
         raise SourceMissing(f"no file matches {entry!r} (looked in {str(Path.cwd())!r})")
     for file in files:
-        _refuse_hive(Path(file).parent, root=Path(os.path.abspath(_fixed_part(str(path)))))
+        _refuse_hive(Path(file).parent, root=root)
     return sorted(files)
 
 
-def _is_recursive(pattern: str) -> bool:
-    return "**" in pattern
+def _files_of_match(match: str, pattern: str, suffix: str) -> list[str]:
+    """A file stands for itself. A folder stands for its files, unless the pattern goes into folders by itself."""
+    if not os.path.isdir(match):
+        wanted = match.endswith(suffix) or not pattern.endswith("**")
+        return [os.path.abspath(match)] if wanted else []
+    return [] if "**" in pattern else _files_below(Path(match), suffix)
+
+
+def _is_hidden(file: Path, *, root: Path) -> bool:
+    """Whether `**` should pass it by: writers keep unfinished files in folders called `_temporary` and the like."""
+    return any(part.startswith((".", "_")) for part in file.parts[len(root.parts) :])
 
 
 def _fixed_part(pattern: str) -> str:
