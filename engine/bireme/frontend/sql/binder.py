@@ -56,7 +56,9 @@ def bind_tree(
     try:
         places = _placeholders(tree, text)
         statement = Statement(text, catalog, HANDLERS, bind_query, joined, parameters, places)
-        return bind_query(tree, Block(statement, None, {})).relation
+        relation = bind_query(tree, Block(statement, None, {})).relation
+        assert relation.schema is not None  # derived here, where too deep a nesting is still the query's fault
+        return relation
     except QueryError as error:
         if error.text is None:
             error.text = text
