@@ -138,9 +138,10 @@ int64_t Program::select_vector(Evaluation& evaluation, Scope& scope, uint32_t* o
       truth = both;
     }
     mask = truth;
-    kept = loops().count_bytes(mask, scope.count);
+    // How many are left matters only to the next conjunct.
+    if (next + 1 < conjuncts_.size()) kept = loops().count_bytes(mask, scope.count);
   }
-  if (mask == nullptr || kept == scope.count) {
+  if (mask == nullptr) {
     std::iota(out, out + scope.count, static_cast<uint32_t>(scope.first));
   } else {
     kept = loops().select(mask, scope.count, static_cast<uint32_t>(scope.first), out);

@@ -9,11 +9,21 @@ struct Sixteen {
   uint64_t low, high;
 };
 
+// Filters mostly keep long runs of rows, or few rows: eight rows in sequence are copied as one block.
 template <typename T>
 void gather(const void* from, const uint32_t* __restrict rows, int64_t count, void* to) {
   const T* __restrict source = static_cast<const T*>(from);
   T* __restrict out = static_cast<T*>(to);
-  for (int64_t index = 0; index < count; ++index) out[index] = source[rows[index]];
+  int64_t index = 0;
+  for (; index + 8 <= count; index += 8) {
+    const uint32_t first = rows[index];
+    if (rows[index + 7] - first == 7) {
+      __builtin_memcpy(out + index, source + first, 8 * sizeof(T));
+    } else {
+      for (int lane = 0; lane < 8; ++lane) out[index + lane] = source[rows[index + lane]];
+    }
+  }
+  for (; index < count; ++index) out[index] = source[rows[index]];
 }
 
 template <typename T, bool kStepA, bool kStepB>
@@ -71,8 +81,14 @@ int64_t select(const uint8_t* mask, int64_t count, uint32_t first, uint32_t* out
   for (; row + 8 <= count; row += 8) {
     const uint64_t word = load_word(mask + row);
     if (word == 0) continue;
-    for (int lane = 0; lane < 8; ++lane) {
-      out[kept] = first + static_cast<uint32_t>(row + lane);
+    const uint32_t base = first + static_cast<uint32_t>(row);
+    if (word == uint64_t{0x0101010101010101}) {
+      for (uint32_t lane = 0; lane < 8; ++lane) out[kept + lane] = base + lane;
+      kept += 8;
+      continue;
+    }
+    for (uint32_t lane = 0; lane < 8; ++lane) {
+      out[kept] = base + lane;
       kept += static_cast<int64_t>((word >> (8 * lane)) & 1);
     }
   }
