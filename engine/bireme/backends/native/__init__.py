@@ -7,6 +7,7 @@ What has no native kernel runs in the reference backend, visibly: objects list i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pyarrow as pa
 
@@ -66,8 +67,7 @@ class NativeKernels:
         """For batches with columns that C++ does not copy (nested ones)."""
         exported, offsets = _kernels.partition_positions(batch, list(columns), partitions)
         positions = pa.array(exported)
-        bounds = zip(offsets, offsets[1:], strict=False)
-        return [tables.take(batch, positions.slice(start, end - start)) for start, end in bounds]
+        return [tables.take(batch, positions.slice(start, end - start)) for start, end in pairwise(offsets)]
 
     def take(self, batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
         return tables.take(batch, rows)

@@ -322,7 +322,8 @@ def payload_of(value: Any, kind: DataType) -> bytes:
             width = 8 if kind.precision <= DECIMAL64_DIGITS else 16
             return _unscaled(value, kind.scale).to_bytes(width, "little", signed=True)
         case Kind.DATE:
-            return (value.toordinal() - _EPOCH).to_bytes(4, "little", signed=True)
+            days: int = value.toordinal() - _EPOCH
+            return days.to_bytes(4, "little", signed=True)
         case Kind.TIME | Kind.TIMESTAMP | Kind.DURATION:
             width = 4 if kind.kind is Kind.TIME and kind.unit in ("s", "ms") else 8
             return _ticks(value, kind).to_bytes(width, "little", signed=True)
@@ -335,7 +336,8 @@ def _unscaled(value: Decimal | int, scale: int) -> int:
     assert isinstance(exponent, int)
     unscaled = int("".join(map(str, digits)))
     shift = exponent + scale
-    unscaled = unscaled * 10**shift if shift >= 0 else unscaled // 10**-shift
+    power: int = 10 ** abs(shift)
+    unscaled = unscaled * power if shift >= 0 else unscaled // power
     return -unscaled if sign else unscaled
 
 
@@ -345,8 +347,8 @@ def _ticks(value: Any, kind: DataType) -> int:
         return value
     if isinstance(value, datetime.time):
         seconds = value.hour * 3600 + value.minute * 60 + value.second
-        microseconds = seconds * 1_000_000 + value.microsecond
+        microseconds: int = seconds * 1_000_000 + value.microsecond
     else:
         naive = value.astimezone(datetime.UTC).replace(tzinfo=None) if value.tzinfo is not None else value
-        microseconds = (naive - _EPOCH_MOMENT) // _MICROSECOND
+        microseconds = int((naive - _EPOCH_MOMENT) // _MICROSECOND)
     return microseconds * _TICKS_A_SECOND[kind.unit] // 1_000_000

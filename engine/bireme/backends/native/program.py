@@ -90,8 +90,8 @@ class NativeProgram:
         source = batch
         if compiled.reference_columns is not None:
             further = compiled.reference_columns.run(batch)
-            arrays = [*batch.columns, *further.columns]
-            source = record_batch(arrays, [""] * len(arrays), batch.num_rows)
+            both = [*batch.columns, *further.columns]
+            source = record_batch(both, [""] * len(both), batch.num_rows)
         rows, everything, exported, selection = compiled.kernels.run(source, True)
         made = iter(pa.record_batch(exported).columns)
         positions = pa.array(selection) if self._by_position and not everything else None
@@ -113,7 +113,7 @@ class NativeProgram:
         native, referred, missing = self._split_conjuncts(ascii_only)
         substitutes = self._reference_parts(ascii_only, missing)
         detour = bool(referred or substitutes)
-        kernels = self._kernels(() if detour else native, substitutes, ascii_only)
+        kernels = self._projection(() if detour else native, substitutes, ascii_only)
         parts = list(substitutes)
         passed = [e.index if isinstance(e, Column) else substitutes.get(e) for e in self._exprs]
         return _Compiled(
@@ -158,7 +158,9 @@ class NativeProgram:
                     substitutes[_boundary(expr, error.expr)] = len(self._schema) + len(substitutes)
         return substitutes
 
-    def _kernels(self, conjuncts: Sequence[Expr], substitutes: dict[Expr, int], ascii_only: bool) -> _kernels.Program:
+    def _projection(
+        self, conjuncts: Sequence[Expr], substitutes: dict[Expr, int], ascii_only: bool
+    ) -> _kernels.Program:
         program = _kernels.Program()
         lowering = Lowering(program, substitutes=substitutes, ascii_only=ascii_only)
         program.set_predicate([lowering.node(conjunct) for conjunct in conjuncts])
