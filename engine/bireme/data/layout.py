@@ -51,6 +51,15 @@ def _dictionary(array: pa.DictionaryArray, kind: DataType) -> pa.Array:
     return pa.DictionaryArray.from_arrays(codes, to_engine(array.dictionary, STRING), safe=True)
 
 
+def check_codes(array: pa.DictionaryArray) -> None:
+    """Raises ConversionFault where a code stands for no word of the dictionary: kernels look words up unchecked."""
+    found = pc.min_max(array.indices)
+    low, high = found["min"].as_py(), found["max"].as_py()
+    if low is not None and (low < 0 or high >= len(array.dictionary)):
+        code = low if low < 0 else high
+        raise ConversionFault(f"the code {code} stands for none of a dictionary's {len(array.dictionary)} words")
+
+
 def narrow_decimal(array: pa.Array, target: pa.DataType) -> pa.Array:
     """A decimal128 array as decimal64: the low words, after a check that the high ones only carry the sign."""
     rows, start = len(array), array.offset

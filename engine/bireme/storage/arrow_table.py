@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from bireme.data.layout import to_engine
+from bireme.data.layout import check_codes, to_engine
 from bireme.data.schema import Schema
 from bireme.errors import ArgumentFault, ConversionFault, Unsupported
 from bireme.plan.expr import Expr
@@ -184,6 +184,8 @@ def _engine_batches(batch: pa.RecordBatch, schema: Schema) -> Iterator[pa.Record
 def _engine_array(array: pa.Array, name: str, kind: Any) -> pa.Array:
     try:
         array.validate()
+        if pa.types.is_dictionary(array.type):
+            check_codes(array)
         return to_engine(array, kind)
     except pa.ArrowInvalid as error:
         raise ArgumentFault(f"column {name!r} is not valid Arrow data: {error}") from error

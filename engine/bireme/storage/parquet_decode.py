@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from bireme.data.layout import to_engine
+from bireme.data.layout import check_codes, to_engine
 from bireme.data.schema import Schema
 from bireme.data.types import STRING, DataType, Kind, to_arrow
 from bireme.errors import ConversionFault, Unsupported
@@ -217,17 +216,13 @@ def _is_unscaled(arrow: pa.DataType, kind: DataType) -> bool:
 
 
 def _check_content(array: pa.Array) -> None:
-    """Raises ArrowInvalid for what pyarrow does not look at when it decodes: codes without a word, bytes that are no
-    text.
+    """Raises ArrowInvalid or ConversionFault for what pyarrow does not look at when it decodes: bytes that are no text,
+    codes of no word.
     """
-    if not pa.types.is_dictionary(array.type):
-        array.validate(full=True)
-        return
-    array.dictionary.validate(full=True)
-    codes = pc.min_max(array.indices)
-    low, high = codes["min"].as_py(), codes["max"].as_py()
-    if low is not None and (low < 0 or high >= len(array.dictionary)):
-        raise pa.ArrowInvalid(f"a code of {low if low < 0 else high} for a dictionary of {len(array.dictionary)} words")
+    if pa.types.is_dictionary(array.type):
+        check_codes(array)
+        array = array.dictionary
+    array.validate(full=True)
 
 
 def _as_decimal(array: pa.Array, kind: DataType) -> pa.Array:
