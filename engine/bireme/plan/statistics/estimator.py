@@ -1,8 +1,8 @@
 """Rows of relations and what their columns look like, estimated once per relation.
 
 Nodes are hash-consed, so results are kept by identity, and a relation that a rule leaves alone is not estimated twice.
-Tables and samples are in `samples`, predicates without a sample in `predicate`, joins in `matching`, expressions in
-`expression`; bounds that hold for certain are in `bounds`.
+Tables and samples are in `samples`, filters over a table in `table_filters`, predicates without a sample in
+`predicate`, joins in `matching`, expressions in `expression`; bounds that hold for certain are in `bounds`.
 
 Estimates are floats and may be wrong; a plan built on wrong ones is slow, never wrong.
 """
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from bireme.data.schema import Schema
 from bireme.plan import tree
-from bireme.plan.expr import Aggregation, Column, Expr, OuterColumn, ScalarSubquery
+from bireme.plan.expr import Aggregation, Column, Expr
 from bireme.plan.relation import (
     Aggregate,
     DependentJoin,
@@ -37,11 +37,8 @@ from bireme.plan.source import TableSource
 from bireme.plan.statistics import expression, matching, predicate
 from bireme.plan.statistics.cache import StatisticsCache
 from bireme.plan.statistics.column import ColumnEstimate, Origin, remaining
-from bireme.plan.statistics.samples import Hits, Samples
-
-# Fewer hits than this in a sample are blended with what the single conjuncts tell.
-_HITS_TRUSTED: Final = 8
-_NOT_IN_SAMPLES: Final = (ScalarSubquery, OuterColumn)
+from bireme.plan.statistics.samples import Samples
+from bireme.plan.statistics.table_filters import Chain, chain_of, chain_share
 
 
 class Estimator:
@@ -57,7 +54,7 @@ class Estimator:
         self._cache = cache
         self._rows: dict[Rel, float] = {}
         self._columns: dict[tuple[Rel, int], ColumnEstimate] = {}
-        self._chains: dict[Rel, _Chain | None] = {}
+        self._chains: dict[Rel, Chain | None] = {}
 
     def rows(self, rel: Rel) -> float:
         """How many rows `rel` gives."""
@@ -101,11 +98,11 @@ class Estimator:
         """The mean size of a row in a batch."""
         return sum([self.column(rel, index).mean_bytes for index in range(len(rel.schema.fields))])
 
-    def chain(self, rel: Rel) -> _Chain | None:
+    def chain(self, rel: Rel) -> Chain | None:
         """`rel` as filters over one scan, when that is what it is."""
         if rel in self._chains:
             return self._chains[rel]
-        found = self._chains[rel] = _chain(self, rel)
+        found = self._chains[rel] = chain_of(self, rel)
         return found
 
     def tuples(self, rel: Rel, exprs: Sequence[Expr]) -> float:
@@ -142,97 +139,14 @@ class Tuples(NamedTuple):
         return self.distinct >= self.rows
 
 
-class _Chain:
-    """Filters and projections over one scan: the scan, every conjunct over its columns, the output over its columns."""
-
-    __slots__ = ("conditions", "outputs", "scan")
-
-    def __init__(self, scan: Scan, conditions: tuple[Expr, ...], outputs: tuple[Expr, ...] | None) -> None:
-        self.scan = scan
-        self.conditions = conditions
-        self.outputs = outputs
-
-
-def _chain(estimator: Estimator, rel: Rel) -> _Chain | None:
-    match rel:
-        case Scan():
-            return _Chain(rel, (), None)
-        case Filter(source, condition):
-            below = estimator.chain(source)
-            if below is None:
-                return None
-            parts = tree.conjuncts(condition)
-            if below.outputs is not None:
-                parts = [tree.substitute(part, below.outputs) for part in parts]
-            return _Chain(below.scan, tuple(dict.fromkeys((*below.conditions, *parts))), below.outputs)
-        case Project(source, exprs):
-            below = estimator.chain(source)
-            if below is None:
-                return None
-            outputs = below.outputs
-            return _Chain(
-                below.scan,
-                below.conditions,
-                exprs if outputs is None else tuple([tree.substitute(e, outputs) for e in exprs]),
-            )
-        case _:
-            return None
-
-
 # ------------------------------------------------------------------------------------------------ rows
 
 
 def _filter_rows(estimator: Estimator, rel: Filter) -> float:
     chain = estimator.chain(rel)
     if chain is not None:
-        return estimator.rows(chain.scan) * _chain_share(estimator, chain)
+        return estimator.rows(chain.scan) * chain_share(estimator, chain)
     return estimator.rows(rel.input) * predicate.share(estimator, rel.input, rel.predicate)
-
-
-def _chain_share(estimator: Estimator, chain: _Chain) -> float:
-    """The share of a scan's rows that pass all conditions: by the sample together, where one cannot tell by rules."""
-    asked: list[Expr] = []
-    other: list[Expr] = []
-    for condition in chain.conditions:
-        (other if _outside_samples(condition) else asked).append(condition)
-    share = 1.0
-    for condition in other:
-        share *= predicate.share(estimator, chain.scan, condition)
-    return share * _sampled_share(estimator, chain.scan, asked) if asked else share
-
-
-def _outside_samples(condition: Expr) -> bool:
-    return any(part.__class__ in _NOT_IN_SAMPLES for part in tree.walk(condition))
-
-
-def _sampled_share(estimator: Estimator, scan: Scan, conditions: list[Expr]) -> float:
-    hits = sample_hits(estimator, scan, conditions)
-    if hits is None:
-        return predicate.conjunction(estimator, scan, conditions)
-    if hits.whole or hits.selected >= _HITS_TRUSTED:
-        return hits.selected / hits.rows
-    if len(conditions) == 1:
-        alone = predicate.share(estimator, scan, conditions[0])
-    else:
-        alone = math.prod([_sampled_share(estimator, scan, [condition]) for condition in conditions])
-    if hits.selected == 0:
-        # Nothing seen in n rows: hardly more than one in n.
-        return min(alone, 1.0 / hits.rows) if alone < 0.5 / hits.rows else 0.5 / hits.rows
-    trust = hits.selected / _HITS_TRUSTED
-    # A conjunction whose parts exclude each other is rarer than their product, one of equivalent parts more common:
-    # the few hits still bound it from both sides.
-    alone = min(max(alone, hits.selected / hits.rows / 4), 4 * hits.selected / hits.rows)
-    return trust * hits.selected / hits.rows + (1 - trust) * alone
-
-
-def sample_hits(estimator: Estimator, scan: Scan, conditions: Sequence[Expr]) -> Hits | None:
-    """The conditions, over the columns of `scan`, evaluated together on the sample of its table."""
-    positions = tree.columns_in(tree.mask_of(conditions))
-    moved = [tree.remap(condition, {old: new for new, old in enumerate(positions)}) for condition in conditions]
-    together = tree.conjoin(moved)
-    assert together is not None
-    columns = tuple([scan.columns[position] for position in positions])
-    return estimator.samples.hits(scan.table, scan.version, columns, together, scan.schema.select(positions))
 
 
 def _aggregate_rows(estimator: Estimator, rel: Aggregate) -> float:

@@ -21,6 +21,7 @@ _PATTERN_SHARE: Final = 0.1
 _FLAG_SHARE: Final = 0.5
 _SHARE_MIN: Final = 1e-9
 _FLIPPED: Final = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+COMPARISONS: Final = frozenset(_FLIPPED)
 _RANGES: Final = frozenset({"lt", "le", "gt", "ge"})
 _PATTERNS: Final = frozenset({"like", "ilike", "starts_with", "ends_with", "contains", "regexp_matches"})
 

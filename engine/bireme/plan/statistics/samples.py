@@ -30,6 +30,8 @@ _UNKNOWN_DISTINCT_SHARE: Final = 0.1
 _USUAL_GAPS_SHARE: Final = 0.98
 # A column in file order whose sample repeats values more often than this was sampled in blocks.
 _BLOCK_SHARE: Final = 0.9
+# The share of neighbouring rows that are in order where a column follows the file.
+_SORTED_SHARE: Final = 0.95
 
 
 class Hits(NamedTuple):
@@ -68,6 +70,20 @@ class Samples:
         found: ColumnEstimate | None = self._cache.get(key)
         if found is None:
             found = self._estimate(origin)
+            self._cache.put(key, found)
+        return found
+
+    def follows_file(self, origin: Origin) -> bool:
+        """Whether a column rises or falls through the file: then a sample of blocks says nothing of its ranges."""
+        table = self.statistics(origin.table, origin.version)
+        if table.columns[origin.column].clustered:
+            return True
+        key = ("order", origin.table, origin.version, origin.column)
+        found: bool | None = self._cache.get(key)
+        if found is None:
+            kind = self._source(origin.table, origin.version).schema[origin.column].type
+            batch = self._sample(origin.table, origin.version, (origin.column,)) if _is_countable(kind) else None
+            found = batch is not None and batch.num_rows < table.rows and _is_sorted(batch.column(0), kind)
             self._cache.put(key, found)
         return found
 
@@ -173,10 +189,29 @@ class Samples:
         if groups is None:
             return (bound if in_range <= present else present * _UNKNOWN_DISTINCT_SHARE), False
         local = 0.0
-        if low is not None and high is not None and (kind.is_integer or kind.kind is Kind.DATE):
+        if low is not None and high is not None and _is_countable(kind):
             local = (high - low + 1) / _usual_gap(groups.column(0), kind)
         distinct = _distinct(groups.column("count_all").to_numpy(), present, bound, known.clustered, local)
         return distinct, distinct >= present and in_range >= present
+
+
+def _is_countable(kind: DataType) -> bool:
+    """Whether values are whole numbers of something."""
+    return kind.is_integer or kind.kind in (Kind.DATE, Kind.TIMESTAMP)
+
+
+def _counted(values: pa.Array | pa.ChunkedArray, kind: DataType) -> np.ndarray:
+    """The values of a countable type as whole numbers, without NULLs."""
+    numbers: np.ndarray = values.drop_null().cast(pa.int32() if kind.kind is Kind.DATE else pa.int64()).to_numpy(False)
+    return numbers
+
+
+def _is_sorted(values: pa.Array, kind: DataType) -> bool:
+    """Whether neighbours nearly always rise, or nearly always fall."""
+    steps = np.diff(_counted(values, kind))
+    if not steps.any():
+        return False
+    return bool(max(np.mean(steps >= 0), np.mean(steps <= 0)) >= _SORTED_SHARE)
 
 
 def _usual_gap(values: pa.ChunkedArray, kind: DataType) -> float:
@@ -184,8 +219,7 @@ def _usual_gap(values: pa.ChunkedArray, kind: DataType) -> float:
 
     A sample of blocks of rows has the neighbourhoods of a few values; inside these, keys are as dense as everywhere.
     """
-    numbers = values.cast(pa.int32() if kind.kind is Kind.DATE else pa.int64()).to_numpy()
-    gaps = np.diff(np.sort(numbers))
+    gaps = np.diff(np.sort(_counted(values, kind)))
     if not len(gaps):
         return 1.0
     usual = np.sort(gaps)[: max(1, math.floor(len(gaps) * _USUAL_GAPS_SHARE))]
