@@ -42,6 +42,7 @@ class Config:
     preload_ahead_count_max: int = 16
     result_bytes_max: int = 64 * MIB
     edge_bytes_max: int = 256 * MIB
+    receive_bytes_max: int = 16 * MIB
     stall_seconds_max: float = 0.1
     deadlock_seconds_max: float = 5.0
     event_count_max: int = 65_536

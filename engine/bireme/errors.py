@@ -178,7 +178,11 @@ class Cancelled(BiremeError):
 
 
 class PeerLost(BiremeError):
-    """Another worker is gone."""
+    """Another worker, number `peer`, is gone."""
+
+    def __init__(self, message: str, *, peer: int = 0) -> None:
+        super().__init__(message)
+        self.peer = peer
 
 
 class Stalled(BiremeError):

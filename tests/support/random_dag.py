@@ -90,7 +90,7 @@ class DagMaker:
     def make(self) -> Case:
         rng = self.rng
         open_edges = [self._scan() for _ in range(rng.randint(1, 3))]
-        for _ in range(rng.randint(0, 6)):
+        for _ in range(rng.randint(0, 5)):
             self._grow(open_edges)
         result = self._edge(partitions=1, ordered=True)
         for source in open_edges:
@@ -139,7 +139,7 @@ class DagMaker:
         rng = self.rng
         target = self._edge()
         splits = []
-        for index in range(rng.choice((0, 1, 2, 3, 5, 8, 12))):
+        for index in range(rng.choice((0, 1, 2, 3, 5, 8))):
             rows = tuple(self._fresh() for _ in range(rng.choice((0, 1, 2, 5, 9))))
             ranges = [ByteRange(f"file{len(self.pipelines)}", 100 * index, rng.randint(1, 40))] * rng.randint(0, 2)
             splits.append(FakeSplit(rows, tuple(ranges)))

@@ -15,15 +15,13 @@ import pyarrow as pa
 
 from bireme.data.ids import QueryId
 from bireme.data.schema import Schema
-from bireme.data.tier import Tier
 from bireme.errors import BiremeError, Cancelled, EngineBug
 from bireme.observe.event import QueryEnded, QueryStarted
 from bireme.observe.profile import Profile
 from bireme.runtime.graph import Graph
-from bireme.runtime.holder.state import Access, Entry
-from bireme.runtime.memory.ledger import Use
+from bireme.runtime.memory.bring_up import lease_up
 from bireme.runtime.memory.mover import Mover
-from bireme.runtime.memory.room import Purpose, Room
+from bireme.runtime.memory.room import Room
 
 
 class Query:
@@ -125,33 +123,15 @@ class Query:
             if self.error is not None:
                 raise self.error
             return None
-        content = await self._content(entry)
-        self.graph.result.consume(entry)
-        self.graph.result_taken()
-        return content
-
-    async def _content(self, entry: Entry) -> pa.RecordBatch:
         holder = self.graph.result
-        while entry.batch.tier is not Tier.DEVICE or entry.access is Access.EXCLUSIVE:
-            if entry.access is Access.EXCLUSIVE:
-                await holder.wait_moved(entry)
-                continue
-            room = await self._room.reserve(
-                Tier.DEVICE, entry.batch.nbytes, Use.BATCH, purpose=Purpose.CONSUME, query=self.id
-            )
-            if self.graph.closed or entry.access is not Access.IDLE or entry.batch.tier is Tier.DEVICE:
-                room.release()
-                await self._raise_if_closed()
-                continue
-            holder.state.start_move(entry)
-            await self._mover.promote(holder, entry, room, ahead=False)
-        await self._raise_if_closed()
-        return entry.batch.content
-
-    async def _raise_if_closed(self) -> None:
-        if self.graph.closed:
+        if not await lease_up(holder, entry, room=self._room, mover=self._mover):
             await self.ended.wait()
             raise self.error or Cancelled("the query was cancelled")
+        content = entry.batch.content
+        holder.give_back(entry)
+        holder.consume(entry)
+        self.graph.result_taken()
+        return content
 
 
 class ResultStream:

@@ -58,6 +58,7 @@ class LoopThreads:
         wake = self._loop.call_soon_threadsafe
         while (item := self._queue.get()) is not None:
             work, args, future = item
+            error: BaseException | None
             try:
                 result, error = work(*args), None
             except StopIteration as raised:

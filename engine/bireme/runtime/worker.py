@@ -33,12 +33,14 @@ from bireme.runtime.memory.ledger import Ledger, Use
 from bireme.runtime.memory.mover import Mover
 from bireme.runtime.memory.pinned_pool import PinnedPool
 from bireme.runtime.memory.room import Room
+from bireme.runtime.network.executor import NetworkExecutor
 from bireme.runtime.pipeline import LivePipeline
 from bireme.runtime.preload.executor import PreloadExecutor
 from bireme.runtime.query import Query, ResultStream
 from bireme.runtime.threads import LoopThreads, Threads
 from bireme.runtime.watchdog import Watchdog
 from bireme.storage.base import ByteSource, SpillStore
+from bireme.transport.base import Transport
 
 __all__ = ["ResultStream", "Worker", "WorkerStatistics"]
 
@@ -66,7 +68,8 @@ class WorkerStatistics:
 class Worker:
     """Runs Dags. `async with Worker(...)`, or `start` and `close`, on one event loop.
 
-    It owns neither `source` nor `spill`: whoever made them closes them, after the worker.
+    It owns neither `source`, `spill` nor `transport`: whoever made them closes them, after the worker. Without a
+    transport it has no peers.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class Worker:
         spill: SpillStore,
         clock: Clock | None = None,
         threads: MakeThreads = LoopThreads,
+        transport: Transport | None = None,
     ) -> None:
         self.config = config
         self.clock: Clock = clock if clock is not None else MonotonicClock()
@@ -91,6 +95,7 @@ class Worker:
         self._source = source
         self._spill = spill
         self._make_threads = threads
+        self._transport = transport
         self._queries: dict[QueryId, Query] = {}
         self._query_ids = count(1)
         self._batch_ids = count(1)
@@ -171,19 +176,29 @@ class Worker:
             bytes_max=config.preload_bytes_max,
             watermark_stop=config.watermark_stop,
         )
-        self._watchdog = Watchdog(
-            seconds_max=config.deadlock_seconds_max,
+        self.network = self._network(self._transport) if self._transport is not None else None
+        self.room.busy = self._busy
+        self.mover.ended = self.room.retry
+        self._watchdog = Watchdog(seconds_max=config.deadlock_seconds_max, recorder=self.recorder, busy=self._busy)
+
+    def _network(self, transport: Transport) -> NetworkExecutor:
+        return NetworkExecutor(
+            transport,
+            io=self._io_threads,
+            room=self.room,
+            mover=self.mover,
             recorder=self.recorder,
-            busy=lambda: self.compute.running > 0 or self.memory.moving > 0,
+            window=self.config.receive_bytes_max,
+            batch_ids=self._batch_ids,
         )
 
     async def _run(self, ready: asyncio.Future[None]) -> None:
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
+                parts = (self.memory, self.compute, self.preload, self.network)
                 executors = [
-                    group.create_task(self._guard(executor.run()), name=executor.name)
-                    for executor in (self.memory, self.compute, self.preload)
+                    group.create_task(self._guard(part.run()), name=part.name) for part in parts if part is not None
                 ]
                 ready.set_result(None)
                 await self._stop.wait()
@@ -268,6 +283,11 @@ class Worker:
 
     def drop(self, batch: Batch) -> None:
         self.mover.drop(batch)
+
+    def _busy(self) -> bool:
+        """Whether something runs now, whose end will change what is held."""
+        sending = self.network is not None and self.network.sending > 0
+        return self.compute.running > 0 or self.mover.active > 0 or sending
 
     def _holders(self) -> Iterable[BatchHolder]:
         for query in self._queries.values():

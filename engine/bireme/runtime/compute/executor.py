@@ -43,7 +43,6 @@ class ComputeExecutor:
         self._parked: deque[asyncio.Future[None]] = deque()
         self._asking = False
         self._solo = False
-        room.busy = self._busy
 
     def __repr__(self) -> str:
         return f"<ComputeExecutor: {self.running} of {self.slots} slots run, {len(self.ready)} pipelines ready>"
@@ -147,9 +146,6 @@ class ComputeExecutor:
         finally:
             self._asking = False
             self._wake_one()
-
-    def _busy(self) -> bool:
-        return self.running > 0
 
     async def _park(self) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

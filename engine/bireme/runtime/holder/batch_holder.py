@@ -39,7 +39,7 @@ class HolderStatistics:
 
 
 class BatchHolder:
-    """`drop` is called with each freed batch that does not lie on DEVICE."""
+    """`drop` is called with each freed batch that does not lie on DEVICE, `heard` after each put and each end."""
 
     def __init__(self, edge: Edge, *, query: QueryId, takes: Sequence[Take], drop: Callable[[Batch], None]) -> None:
         self.edge = edge
@@ -47,6 +47,7 @@ class BatchHolder:
         self.state = HolderState(
             producers=len(edge.producers), feeds=takes, partitions=edge.partitions, ordered=edge.ordered
         )
+        self.heard: Callable[[], None] | None = None
         self._drop = drop
         self._reservations: dict[BatchId, Reservation] = {}
         self._takers: list[asyncio.Future[None]] = []
@@ -91,10 +92,14 @@ class BatchHolder:
             self._reservations[batch.id] = reservation
         if self._takers:
             self._wake(self._takers)
+        if self.heard is not None:
+            self.heard()
 
     def finish(self, producer: int) -> None:
         self.state.finish(producer)
         self._wake(self._takers)
+        if self.heard is not None:
+            self.heard()
 
     # ------------------------------------------------------------------------------------- consuming
 

@@ -7,6 +7,7 @@ failed copy leaves the batch as it was. Copies run on IO threads.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -29,7 +30,7 @@ T = TypeVar("T")
 
 
 class Mover:
-    """`pool` is None where the PINNED tier does not exist."""
+    """`pool` is None where the PINNED tier does not exist. `ended` is called when no move is `active` any more."""
 
     def __init__(
         self,
@@ -47,6 +48,8 @@ class Mover:
         self._ledger = ledger
         self._recorder = recorder
         self._clock = clock
+        self.active = 0
+        self.ended: Callable[[], None] = _silent
         self._drops: dict[int, asyncio.Future[None]] = {}
         self._drop_count = 0
         self.drop_faults: list[str] = []
@@ -58,7 +61,7 @@ class Mover:
         """Moves a marked DEVICE or PINNED batch down. Returns "" or, with the batch where it was, the reason."""
         started, old = self._clock.now(), entry.batch
         try:
-            batch, reservation = await self._demoted(old)
+            batch, reservation = await self._counted(self._demoted(old))
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             self._recorder.record(MoveFailed(holder.query, holder.edge.id, old.id, Tier.DISK, reason))
@@ -74,7 +77,7 @@ class Mover:
         """Moves a marked batch up to DEVICE, into `room`, which becomes its reservation. Raises StorageError."""
         started, old = self._clock.now(), entry.batch
         try:
-            content = await self._run(self._read, old)
+            content = await self._counted(self._run(self._read, old))
             if content.num_rows != old.rows:
                 raise EngineBug(f"{old!r} came back from {old.tier.name} with {content.num_rows} rows")
         except BaseException:
@@ -85,6 +88,16 @@ class Mover:
         self._recorder.record(Promoted(holder.query, holder.edge.id, old.id, old.tier, old.nbytes, seconds, ahead))
         holder.end_move(entry, old.moved(Tier.DEVICE, content), room)
         self._free_body(old)
+
+    async def _counted(self, move: Coroutine[Any, Any, T]) -> T:
+        self.active += 1
+        try:
+            return await move
+        finally:
+            self.active -= 1
+            if self.active == 0:
+                # Once whoever moved has settled what the move gave.
+                asyncio.get_running_loop().call_soon(self.ended)
 
     def drop(self, batch: Batch) -> None:
         """Frees the place of a batch that nobody wants any more."""
@@ -154,3 +167,7 @@ class Mover:
             raise
         except OSError as error:
             raise StorageError(f"moving a batch failed: {error}") from error
+
+
+def _silent() -> None:
+    """Nobody waits for moves to end yet."""

@@ -48,8 +48,8 @@ class Want:
 
 
 class Room:
-    """`demand` hears of each new want; `busy` tells whether a task runs, which will give bytes back; `came_back` is
-    called when bytes did.
+    """`demand` hears of each new want; `busy` tells whether something runs that will give bytes back, or holds batches
+    in place only for now; whoever does so calls `retry` at its end. `came_back` is called when bytes did.
     """
 
     def __init__(self, ledger: Ledger, recorder: Recorder, *, stall_seconds_max: float) -> None:
@@ -113,8 +113,8 @@ class Room:
             self._overbook(want, "nothing runs and nothing can move")
 
     def retry(self) -> None:
-        """Nothing runs any more: asks again for whoever is first in line."""
-        if self._wants:
+        """Something has ended: if nothing runs any more, asks again for whoever is first in line."""
+        if self._wants and not self.busy():
             self.demand(self._wants[0])
 
     def _enqueue(self, want: Want) -> None:

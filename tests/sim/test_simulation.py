@@ -1,0 +1,131 @@
+"""The production worker under seeded schedules, limits, faults and callers; checks are in `support.sim_worker`.
+
+`BIREME_SIM_SEEDS` sets how many fresh seeds are run (2,000 when it is not set), `BIREME_SIM_START` the first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.sim_worker import Outcome, Plan, run_seed
+
+from bireme.runtime.compute.executor import ComputeExecutor
+from bireme.runtime.holder.state import Entry, HolderState
+from bireme.runtime.memory.ledger import Reservation, Use
+from bireme.runtime.pipeline import LivePipeline
+
+_SEEDS = int(os.environ.get("BIREME_SIM_SEEDS", "2000"))
+_START = int(os.environ.get("BIREME_SIM_START", "0"))
+_PARTS = 20
+_FOUND = (Path(__file__).parent / "seeds.txt").read_text().splitlines()
+_KEPT = [int(line.split()[0]) for line in _FOUND if line[0] != "#"]
+
+
+def run_all(seeds: Iterator[int] | range) -> Outcome:
+    total = Outcome()
+    for seed in seeds:
+        try:
+            total.add(run_seed(seed))
+        except BaseException as error:
+            error.add_note(f"found by seed {seed}: {Plan.draw(seed)}")
+            raise
+    return total
+
+
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_fresh_seeds(part: int) -> None:
+    run_all(range(_START + part, _START + _SEEDS, _PARTS))
+
+
+def test_kept_seeds() -> None:
+    run_all(iter(_KEPT))
+
+
+def test_the_simulation_goes_where_it_claims() -> None:
+    total = run_all(range(120))
+    assert total.finished > 20
+    assert total.closed > 10
+    assert total.cancelled > 10
+    assert total.spilled > 50
+    assert total.retried > 20
+    assert {"OutOfRoom", "Overflow"} <= total.failed.keys()
+
+
+def test_same_seed_same_events() -> None:
+    for seed in range(8):
+        assert run_seed(seed).trace == run_seed(seed).trace
+
+
+def test_other_seeds_other_events() -> None:
+    assert len({tuple(run_seed(seed).trace) for seed in range(8)}) == 8
+
+
+# ------------------------------------------------------------------------------------------------ canaries
+
+
+def forget_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ordered edge gives its batches as they come."""
+    original = HolderState.__init__
+
+    def unordered(state: HolderState, **kwargs: Any) -> None:
+        original(state, **{**kwargs, "ordered": False})
+
+    monkeypatch.setattr(HolderState, "__init__", unordered)
+
+
+def lose_a_wakeup(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slot that ends does not tell those that wait for room."""
+    monkeypatch.setattr(ComputeExecutor, "_wake_one", lambda executor: None)
+
+
+def lose_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch that is being moved when it is wanted is skipped."""
+    original = HolderState.put
+
+    def losing(state: HolderState, producer: int, sequence: int, outputs: Any) -> list[Entry]:
+        kept = list(outputs)
+        return original(state, producer, sequence, kept[:-1] if sequence == 3 else kept)
+
+    monkeypatch.setattr(HolderState, "put", losing)
+
+
+def leak_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes that were fetched for tasks that never run are not given back."""
+    original = LivePipeline.discard_inputs
+
+    def leaking(pipeline: LivePipeline) -> None:
+        pipeline.loaded.clear()
+        original(pipeline)
+
+    monkeypatch.setattr(LivePipeline, "discard_inputs", leaking)
+
+
+def count_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Part of a grant that becomes a batch stays part of the grant."""
+    original = Reservation.carve
+
+    def doubled(grant: Reservation, nbytes: int, use: Use) -> Reservation:
+        carved = original(grant, nbytes, use)
+        grant.nbytes += 1
+        return carved
+
+    monkeypatch.setattr(Reservation, "carve", doubled)
+
+
+def mix_up_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure is reported to nobody."""
+    monkeypatch.setattr(LivePipeline, "fail", lambda pipeline, task, error: pipeline._out(task) if task else None)
+
+
+@pytest.mark.parametrize(
+    "plant", [forget_order, lose_a_wakeup, lose_a_batch, leak_buffers, count_twice, mix_up_queries]
+)
+def test_a_planted_fault_is_found(plant: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    with pytest.raises(BaseException) as found:  # noqa: PT011
+        run_all(range(300))
+    assert not isinstance(found.value, KeyboardInterrupt | SystemExit)
