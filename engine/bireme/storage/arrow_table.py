@@ -15,6 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from bireme.data.layout import check_codes, to_engine
+from bireme.data.record import concat
 from bireme.data.schema import Schema
 from bireme.errors import ArgumentFault, ConversionFault, Unsupported
 from bireme.plan.expr import Expr
@@ -78,7 +79,7 @@ class ArrowSource:
         parts = min(_SAMPLE_PARTS, count)
         chosen = [self._batches[(2 * part + 1) * count // (2 * parts)] for part in range(parts)]
         wanted = [batch.select(list(columns)).slice(0, _SAMPLE_ROWS // parts) for batch in chosen]
-        return pa.concat_batches(wanted) if wanted else _nothing(self._schema.select(columns))
+        return concat(wanted, self._schema.select(columns))
 
     def split_count(self) -> int:
         return len(self._batches)
@@ -227,9 +228,3 @@ def _alike(run: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
         )
         for batch in run
     ]
-
-
-def _nothing(schema: Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(
-        [pa.array([], field.type) for field in schema.to_arrow()], names=list(schema.names)
-    )

@@ -62,7 +62,11 @@ class LocalByteSource:
         except OSError as error:
             raise translate(error, byte_range.path) from error
         try:
-            return _read_exactly(file.descriptor, byte_range)
+            content = _read_exactly(file.descriptor, byte_range)
+            # Once more: somebody may have written to it in the meantime.
+            if not _is_version(file, byte_range.version):
+                raise _changed(byte_range.path)
+            return content
         except OSError as error:
             raise translate(error, byte_range.path) from error
         finally:

@@ -29,7 +29,6 @@ from bireme.storage.thrift_compact import (
     list_header,
     read_struct,
     read_value,
-    read_varint,
     unzigzag,
 )
 
@@ -67,7 +66,7 @@ _PAGE_COUNT: Final = re.compile(rb"\x15(%(v)s)\x15(%(v)s)\x15(%(v)s)\x00" % {b"v
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """One column chunk. `low` and `high` are bounds as stored; `…_old` are in an order that is not always that of the
-    type. `are_codes` says that every page holds positions in the dictionary; None where the footer does not tell.
+    type. `pages` are types, encodings and numbers of its pages, where the footer tells.
     """
 
     values: int
@@ -80,7 +79,18 @@ class Chunk:
     low_old: bytes | None
     high_old: bytes | None
     nulls: int | None
-    are_codes: bool | None
+    pages: bytes | tuple[tuple[int, ...], ...] | None
+
+    @property
+    def are_codes(self) -> bool | None:
+        """Whether every data page holds positions in the dictionary; None where the footer does not tell."""
+        if self.pages is None:
+            return None
+        pages = self.pages
+        if isinstance(pages, bytes):
+            pages = tuple([_integers(found) for found in _PAGE_COUNT.findall(pages)])
+        encodings = [encoding for page, encoding, count in pages if page in _DATA_PAGES and count]
+        return bool(encodings) and all(encoding in _CODES for encoding in encodings)
 
 
 class Footer:
@@ -93,7 +103,7 @@ class Footer:
         self.rows: list[int] = []
         self.has_order: tuple[bool, ...] = ()
         self.created_by = ""
-        self._chunks: list[list[_Found]] = []
+        self._chunks: list[list[_Found | Chunk]] = []
 
     def chunk_count(self, row_group: int) -> int:
         return len(self._chunks[row_group])
@@ -101,9 +111,13 @@ class Footer:
     def chunk(self, row_group: int, leaf: int) -> Chunk:
         """ValueError where the chunk is not as it should be."""
         found = self._chunks[row_group][leaf]
-        return _chunk_of_fields(found) if isinstance(found, dict) else _chunk_of_match(*found)
+        if isinstance(found, Chunk):
+            return found
+        chunk = _chunk_of_fields(found) if isinstance(found, dict) else _chunk_of_match(*found)
+        self._chunks[row_group][leaf] = chunk
+        return chunk
 
-    def add_row_group(self, rows: int, chunks: list[_Found]) -> None:
+    def add_row_group(self, rows: int, chunks: list[_Found | Chunk]) -> None:
         self.rows.append(rows)
         self._chunks.append(chunks)
 
@@ -143,7 +157,7 @@ def _read_row_groups(data: bytes, position: int, footer: Footer) -> int:
         raise ValueError("row groups are not structs")
     for _ in range(count):
         number, rows = 0, -1
-        chunks: list[_Found] = []
+        chunks: list[_Found | Chunk] = []
         while (header := data[position]) != STOP:
             number, kind, position = field_at(data, position, header, number)
             if number == 1 and kind in LISTS:
@@ -159,11 +173,11 @@ def _read_row_groups(data: bytes, position: int, footer: Footer) -> int:
     return position
 
 
-def _read_chunks(data: bytes, position: int) -> tuple[list[_Found], int]:
+def _read_chunks(data: bytes, position: int) -> tuple[list[_Found | Chunk], int]:
     count, kind, position = list_header(data, position)
     if count and kind != STRUCT:
         raise ValueError("column chunks are not structs")
-    chunks: list[_Found] = []
+    chunks: list[_Found | Chunk] = []
     for _ in range(count):
         head = _HEAD.match(data, position)
         if head is not None and head[1][0] == len(head[2]):
@@ -213,22 +227,20 @@ def _chunk_of_match(head: tuple[bytes, ...], statistics: list[Any], counts: byte
         low_old=_as_text(statistics[2]),
         high_old=_as_text(statistics[1]),
         nulls=statistics[3] if isinstance(statistics[3], int) else None,
-        are_codes=None if counts is None else _are_codes([_integers(found) for found in _PAGE_COUNT.findall(counts)]),
+        pages=counts,
     )
 
 
 def _integer(raw: bytes) -> int:
-    return unzigzag(read_varint(raw, 0)[0])
+    """A signed integer whose bytes are known to be one: seven bits a byte, the lowest first."""
+    value = 0
+    for byte in reversed(raw):
+        value = value << 7 | byte & 0x7F
+    return unzigzag(value)
 
 
 def _integers(raw: tuple[bytes, ...]) -> tuple[int, ...]:
     return tuple(map(_integer, raw))
-
-
-def _are_codes(pages: list[tuple[int, ...]]) -> bool:
-    """From page types, encodings and numbers of pages."""
-    encodings = [encoding for page, encoding, count in pages if page in _DATA_PAGES and count]
-    return bool(encodings) and all(encoding in _CODES for encoding in encodings)
 
 
 def _chunk_of_fields(fields: Struct) -> Chunk:
@@ -249,7 +261,7 @@ def _chunk_of_fields(fields: Struct) -> Chunk:
         low_old=_as_text(known.get(2)),
         high_old=_as_text(known.get(1)),
         nulls=_number(known, 3) if 3 in known else None,
-        are_codes=_are_codes([_page_count(page) for page in column[13]]) if isinstance(column.get(13), list) else None,
+        pages=tuple(map(_page_count, column[13])) if isinstance(column.get(13), list) else None,
     )
 
 

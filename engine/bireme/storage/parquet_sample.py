@@ -14,6 +14,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from bireme.data.record import concat, record_batch
 from bireme.data.schema import Schema
 from bireme.plan.source import TableStatistics
 from bireme.storage.local import LocalByteSource
@@ -78,27 +79,16 @@ class ParquetSample:
             for decoder, group in groups:
                 split = ParquetSplit(decoder, group, tuple(columns), schema)
                 parts.append(split.head([source.read(wanted) for wanted in split.ranges], rows_each))
-        if not parts:
-            return [pa.nulls(0, field.type) for field in schema.to_arrow()]
-        return [_joined([part.column(index) for part in parts]) for index in range(len(columns))]
+        return concat(parts, schema).columns  # type: ignore[no-any-return]
 
     def _row_count(self) -> pa.RecordBatch:
         groups = self._groups()
         rows_each = SAMPLE_ROWS // max(1, len(groups))
         rows = sum(min(rows_each, decoder.file.row_group_rows[group]) for decoder, group in groups)
-        return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=["rows"]).select([])
+        return record_batch((), (), rows)
 
 
 def _spread(places: list[Place], count: int) -> list[Place]:
     """The row groups in the middle of `count` equal parts of the table."""
     count = min(count, len(places))
     return [places[(2 * part + 1) * len(places) // (2 * count)] for part in range(count)]
-
-
-def _joined(arrays: list[pa.Array]) -> pa.Array:
-    if len(arrays) == 1:
-        return arrays[0]
-    kinds = {array.type for array in arrays}
-    if any(map(pa.types.is_dictionary, kinds)):
-        arrays = [array.dictionary_decode() if pa.types.is_dictionary(array.type) else array for array in arrays]
-    return pa.concat_arrays(arrays)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
+from bireme.data.record import record_batch
 from bireme.data.schema import Schema
 from bireme.data.types import STRING
 from bireme.storage.base import BATCH_ROWS_MAX, ByteRange
@@ -69,5 +70,4 @@ class ParquetSplit:
 
 def _without_columns(rows: int) -> Iterator[pa.RecordBatch]:
     for start in range(0, rows, BATCH_ROWS_MAX):
-        nulls = pa.nulls(min(BATCH_ROWS_MAX, rows - start))
-        yield pa.RecordBatch.from_arrays([nulls], names=["rows"]).select([])
+        yield record_batch((), (), min(BATCH_ROWS_MAX, rows - start))
