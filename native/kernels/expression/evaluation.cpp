@@ -156,11 +156,11 @@ Vector Evaluation::lookup(const Scope& scope, int node) {
     entry[index] = static_cast<uint32_t>(column.is_valid(row) ? codes[row] : null_entry);
   }
   void* data = room(scope, node);
-  loops().gather[log_width(made.physical)](table.data, entry, scope.count, data);
+  loops().look_up[log_width(made.physical)](table.data, entry, scope.count, data);
   uint8_t* valid = nullptr;
   if (table.valid != nullptr) {
     valid = arena_.take_array<uint8_t>(scope.count);
-    loops().gather[0](table.valid, entry, scope.count, valid);
+    loops().look_up[0](table.valid, entry, scope.count, valid);
   }
   return {data, valid, false};
 }

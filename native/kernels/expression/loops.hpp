@@ -41,8 +41,10 @@ struct Loops {
   // int64 times int64 as int128, which always fits.
   ArithmeticLoop multiply_wide[kFormCount];
 
-  // out[i] = source[rows[i]] for values of 1, 2, 4, 8 or 16 bytes (index: log2 of the width).
+  // out[i] = source[rows[i]] for values of 1, 2, 4, 8 or 16 bytes (index: log2 of the width). `gather` takes ascending
+  // rows without repetition (a selection), `look_up` any (codes of a dictionary).
   void (*gather[5])(const void* source, const uint32_t* rows, int64_t count, void* out);
+  void (*look_up[5])(const void* source, const uint32_t* rows, int64_t count, void* out);
   // out[i] = mask[i] ? a[i] : b[i]; a and b are advanced by their step (0 for a constant, else 1).
   void (*blend[5])(const uint8_t* mask, const void* a, int64_t a_step, const void* b, int64_t b_step, int64_t count,
                    void* out);

@@ -9,7 +9,8 @@ struct Sixteen {
   uint64_t low, high;
 };
 
-// Filters mostly keep long runs of rows, or few rows: eight rows in sequence are copied as one block.
+// Rows ascend without repetition, so eight that span eight are in sequence and are copied as one block: filters mostly
+// keep long runs of rows, or few.
 template <typename T>
 void gather(const void* from, const uint32_t* __restrict rows, int64_t count, void* to) {
   const T* __restrict source = static_cast<const T*>(from);
@@ -24,6 +25,13 @@ void gather(const void* from, const uint32_t* __restrict rows, int64_t count, vo
     }
   }
   for (; index < count; ++index) out[index] = source[rows[index]];
+}
+
+template <typename T>
+void look_up(const void* from, const uint32_t* __restrict rows, int64_t count, void* to) {
+  const T* __restrict source = static_cast<const T*>(from);
+  T* __restrict out = static_cast<T*>(to);
+  for (int64_t index = 0; index < count; ++index) out[index] = source[rows[index]];
 }
 
 template <typename T, bool kStepA, bool kStepB>
@@ -147,6 +155,11 @@ void gather_bits(const uint8_t* bits, int64_t bit_offset, const uint32_t* rows, 
 }  // namespace
 
 void fill_rows(Loops& loops) {
+  loops.look_up[0] = look_up<uint8_t>;
+  loops.look_up[1] = look_up<uint16_t>;
+  loops.look_up[2] = look_up<uint32_t>;
+  loops.look_up[3] = look_up<uint64_t>;
+  loops.look_up[4] = look_up<Sixteen>;
   loops.gather[0] = gather<uint8_t>;
   loops.gather[1] = gather<uint16_t>;
   loops.gather[2] = gather<uint32_t>;
