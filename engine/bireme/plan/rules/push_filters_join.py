@@ -66,6 +66,8 @@ def push_join(pushing: Pushing, rel: Join, parts: Parts, required: int) -> Rel:
     if stricter is not kind:
         rel = Join(rel.left, rel.right, stricter, rel.left_keys, rel.right_keys, rel.residual, rel.null_equal_count)
         return pushing.push(rel, parts, required)
+    if kind is JoinKind.LEFT and any(_marks_unmatched(rel, part) for part in parts):
+        return pushing.push(_unmatched(rel), parts, required)
     sorted_ = _sort(rel, parts)
     _transfer(rel, sorted_)
     return _rebuilt(pushing, rel, sorted_, required)
@@ -108,8 +110,27 @@ def _stricter_kind(rel: Join, parts: Parts, required: int) -> JoinKind:
         return JoinKind.INNER if drops_right else JoinKind.LEFT
     drops_left = bool(required & left_mask) or any(rejects_null(part, left_mask, schema) for part in parts)
     if drops_left:
-        return JoinKind.INNER if drops_right else JoinKind.RIGHT
-    return JoinKind.LEFT if drops_right else JoinKind.FULL
+        return JoinKind.INNER if drops_right else JoinKind.LEFT
+    return JoinKind.RIGHT if drops_right else JoinKind.FULL
+
+
+def _marks_unmatched(rel: Join, part: Expr) -> bool:
+    """Whether `part` is TRUE only for left rows without a match: it wants NULL where a matching right row has none."""
+    if not is_call(part, "is_null") or not isinstance(part.args[0], Column):  # type: ignore[attr-defined]
+        return False
+    position = part.args[0].index - len(rel.left.schema)  # type: ignore[attr-defined]
+    if position < 0:
+        return False
+    if not rel.right.schema.fields[position].nullable:
+        return True
+    return any(isinstance(key, Column) and key.index == position for key in rel.right_keys[rel.null_equal_count :])
+
+
+def _unmatched(rel: Join) -> Rel:
+    """The left rows without a match, padded with NULL."""
+    sides = rel.left, rel.right, JoinKind.ANTI, rel.left_keys, rel.right_keys, rel.residual, rel.null_equal_count
+    padding = [Literal(None, each.type) for each in rel.right.schema.fields]
+    return Project(Join(*sides), (*all_columns(rel.left.schema), *padding), rel.schema.names)
 
 
 # ------------------------------------------------------------------------------------------- sorting
