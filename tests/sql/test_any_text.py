@@ -30,8 +30,8 @@ QUERIES = [words(text) for text in null_tables.small_queries()]
 BENCHMARKS = [words(text) for text in query_texts("tpch").values()]
 ODD = [
     "'", '"', "$$", "--", "/*", "*/", "[", "]", "{", "}", "->", "=>", ":", "?", "$1", ";", "\\", "é", "\0", "PIVOT",
-    "LATERAL", "WITHIN", "MAP", "STRUCT", "lambda", "@", "#1", "DESCRIBE", "SHOW", "ASOF", "1e400", "9" * 50, "0x", "1.5e",
-    "b'1'", "X'AB'", "N'a'", "date ''", "grouping(", "1::decimal(50,2)", "1::foo", "interval '1' foo", "E'\\x'",
+    "LATERAL", "WITHIN", "MAP", "STRUCT", "lambda", "@", "#1", "DESCRIBE", "SHOW", "ASOF", "1e400", "9" * 50, "0x",
+    "1.5e", "b'1'", "X'AB'", "N'a'", "date ''", "grouping(", "1::decimal(50,2)", "1::foo", "interval '1' foo", "E'\\x'",
 ]  # fmt: skip
 POOL = sorted({word for query in QUERIES for word in query})
 # Words that change a query in ways that often still make sense.

@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from sqlglot import expressions as exp
-
 from bireme.errors import QueryError, Unsupported
 from bireme.frontend.catalog import Catalog
 from bireme.frontend.sql import calls, literals, operators, subquery, windows
 from bireme.frontend.sql.context import Block, Handler, Statement
 from bireme.frontend.sql.joins import joined
-from bireme.frontend.sql.parse import DIALECT, TOO_DEEP, parse
+from bireme.frontend.sql.parse import DIALECT, TOO_DEEP, Parsed, parse
 from bireme.frontend.sql.query import bind_query
 from bireme.frontend.sql.syntax import Node
 from bireme.plan.relation import Rel
@@ -41,22 +39,17 @@ def bind_sql(
     `parameters` are the values of `?` and `$1` (a sequence) or `$name` (a mapping). Raises QueryError, with the place
     in the text, for anything that is not a query over the tables of `catalog`.
     """
-    tree, text = parse(text, dialect)
-    return bind_tree(tree, text, catalog, parameters=parameters)
+    return bind_tree(parse(text, dialect), catalog, parameters=parameters)
 
 
 def bind_tree(
-    tree: Node,
-    text: str,
-    catalog: Catalog,
-    *,
-    parameters: Sequence[object] | Mapping[str, object] | None = None,
+    parsed: Parsed, catalog: Catalog, *, parameters: Sequence[object] | Mapping[str, object] | None = None
 ) -> Rel:
-    """The plan of a syntax tree whose positions are those of `text`."""
+    """The plan of a query that is parsed already."""
+    text = parsed.text
     try:
-        places = _placeholders(tree, text)
-        statement = Statement(text, catalog, HANDLERS, bind_query, joined, parameters, places)
-        relation = bind_query(tree, Block(statement, None, {})).relation
+        statement = Statement(text, parsed.tokens, catalog, HANDLERS, bind_query, joined, parameters)
+        relation = bind_query(parsed.tree, Block(statement, None, {})).relation
         assert relation.schema is not None  # derived here, where too deep a nesting is still the query's fault
         return relation
     except QueryError as error:
@@ -65,11 +58,3 @@ def bind_tree(
         raise
     except RecursionError:
         raise Unsupported(TOO_DEEP, text=text) from None
-
-
-def _placeholders(tree: Node, text: str) -> tuple[int, ...]:
-    """Where the `?` of a query stand, in order."""
-    if "?" not in text:
-        return ()
-    places = [node.meta["start"] for node in tree.find_all(exp.Placeholder) if node.args.get("this") is None]
-    return tuple(sorted(places))

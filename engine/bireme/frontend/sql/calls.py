@@ -15,6 +15,7 @@ from sqlglot import expressions as exp
 from bireme.data.types import INT64
 from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import STAND_INS, Context, Handler
+from bireme.frontend.sql.lexemes import plain_name
 from bireme.frontend.sql.operators import part
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.plan import functions
@@ -33,6 +34,12 @@ class Invocation:
     order: list[Node] | None = None
     filter: Node | None = None
     ignore_nulls: bool = False
+
+
+def call_name(node: Node) -> str:
+    """The name of a called function, in lower case."""
+    name = node.args["this"]
+    return plain_name(name if isinstance(name, str) else name.name).lower()
 
 
 def read_call(node: Node) -> Invocation:
@@ -55,8 +62,7 @@ def read_call(node: Node) -> Invocation:
     if kind is not exp.Anonymous:
         raise Unsupported("only functions by name can be aggregates or have a window")
     check_arguments(node, ("this", "expressions"))
-    name = node.args["this"]
-    call = Invocation((name if isinstance(name, str) else name.name).lower(), [])
+    call = Invocation(call_name(node), [])
     for arg in node.args.get("expressions") or []:
         _read_argument(arg, call)
     return call

@@ -12,11 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from sqlglot.tokenizer_core import Token
+
 from bireme.data.types import DataType
-from bireme.errors import ArgumentFault, ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
+from bireme.errors import ArgumentFault, ClauseFault, NameFault, Position, QueryError, SyntaxFault, Unsupported
 from bireme.frontend.catalog import Catalog
+from bireme.frontend.sql.lexemes import select_items
 from bireme.frontend.sql.scope import Scope
-from bireme.frontend.sql.syntax import Node, located, refuse
+from bireme.frontend.sql.syntax import Node, located, refuse, span
 from bireme.plan import functions
 from bireme.plan.expr import Aggregation, Column, Expr, OuterColumn, WindowCall
 from bireme.plan.relation import Rel
@@ -41,27 +44,37 @@ class Statement:
     """
 
     text: str
+    tokens: Sequence[Token]
     catalog: Catalog
     handlers: Mapping[type[Node], Handler]
     bind_query: Callable[[Any, Block], Query]
     bind_joins: Callable[[Any, Block], Bound]
     parameters: Sequence[object] | Mapping[str, object] | None = None
-    placeholders: tuple[int, ...] = ()
+    items: list[Position] | None = None
 
-    def parameter(self, name: str | None, place: int) -> object:
-        """The value given for `?` (the n-th by its place in the text), `$1` or `$name`."""
+    def written(self, node: Node) -> str:
+        """What was written for an item of a select list, in one line."""
+        if self.items is None:
+            self.items = list(select_items(self.tokens))
+        place = span(node)
+        if place is None:
+            return node.sql(dialect="duckdb")
+        around = [item for item in self.items if item.start <= place.start and place.end <= item.end]
+        whole = min(around, key=lambda item: item.end - item.start, default=place)
+        return " ".join(self.text[whole.start : whole.end].split())
+
+    def parameter(self, name: str) -> object:
+        """The value given for `$1` (which the n-th `?` is, too) or `$name`."""
         given = self.parameters
         if given is None:
             raise ArgumentFault("the query has parameters, and no values are given for them")
         if isinstance(given, Mapping):
-            if name is None:
-                raise ArgumentFault("the parameter '?' takes its value from a sequence, and names are given")
             if name not in given:
                 raise ArgumentFault(f"no value is given for the parameter '{name}'")
             return given[name]
-        if name is not None and not name.isdecimal():
+        if not name.isdecimal():
             raise ArgumentFault(f"the parameter '{name}' takes its value from names, and a sequence is given")
-        number = int(name) - 1 if name is not None else self.placeholders.index(place)
+        number = int(name) - 1
         if not 0 <= number < len(given):
             raise ArgumentFault(f"the query has a parameter {number + 1}, and {len(given)} values are given")
         return given[number]

@@ -79,12 +79,17 @@ def _join(left: Bound, node: Node, block: Block) -> Bound:
     if on is not None:
         context = Context(block, scope, "JOIN … ON")
         condition = functions.truth(context.bind(on), "ON")
-    elif str(args.get("kind")).upper() != "CROSS":
+    elif str(args.get("kind")).upper() != "CROSS" and not _is_comma(node):
         raise ClauseFault(f"{'' if kind is JoinKind.INNER else kind.name + ' '}JOIN needs ON or USING")
     shown = left.scope if kind in (JoinKind.SEMI, JoinKind.ANTI) else scope
     if dependent:
         return Bound(DependentJoin(left.relation, right.relation, kind, condition), shown)
     return Bound(join(left.relation, right.relation, kind, condition, left.scope.width), shown)
+
+
+def _is_comma(node: Node) -> bool:
+    # The parser gives all other joins this argument, if only with None.
+    return "pivots" not in node.args
 
 
 def _kind(node: Node) -> tuple[JoinKind, bool]:

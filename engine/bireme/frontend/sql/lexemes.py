@@ -1,23 +1,117 @@
-"""What the parser lets pass and should not: checks on the tokens of a query before it is parsed.
+"""The tokens of a query, before it is parsed: what the parser must not interpret, and what it would let pass.
 
-sqlglot reads many dialects and forgives much: a parenthesis that is never closed, CASE without THEN, empty places in a
-list, letters glued to a number. Each of these hides a slip of the writer, so each is a SyntaxFault here.
+sqlglot turns calls of the functions it knows into nodes of its own, in forms that differ between dialects and lose what
+was written. So `keep_names` marks the names of such functions; the parser then does not know them, leaves every call as
+it is, and `plain_name` takes the mark off. Forms with a syntax of their own (CAST, EXTRACT, SUBSTRING FROM …) stay.
+
+sqlglot also reads many dialects and forgives much: a parenthesis that is never closed, CASE without THEN, empty places
+in a list, letters glued to a number. Each of these hides a slip of the writer, so `check` makes each a SyntaxFault.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from bireme.errors import Position, SyntaxFault
 from bireme.plan.functions import texts
 
 _T: Final[Any] = TokenType
+
+# A character of the private use area, which no name of a function has.
+_MARK: Final = "\ue000"
+_SYNTAX_OF_THEIR_OWN: Final = frozenset({"CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "IF", "CASE"})
+_INTERPRETED: Final = frozenset({*DuckDBParser.FUNCTIONS, *DuckDBParser.FUNCTION_PARSERS}) - _SYNTAX_OF_THEIR_OWN
+_NAMES: Final = frozenset(
+    {
+        _T.VAR, _T.IDENTIFIER, _T.DATE, _T.TIME, _T.TIMESTAMPNTZ, _T.TEXT, _T.LEFT, _T.RIGHT, _T.REPLACE, _T.FIRST,
+        _T.FORMAT, _T.TRUNCATE, _T.XOR, _T.UUID, _T.LIST, _T.JSON, _T.RANGE,
+    }
+)  # fmt: skip
+_BEFORE_STAR_REPLACE: Final = frozenset({_T.STAR, _T.R_PAREN, _T.VAR, _T.IDENTIFIER})
+
+
+def keep_names(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens for the parser: names of functions marked, and `?` numbered by its place."""
+    kept: list[Token] = []
+    questions = 0
+    previous: Token | None = None
+    for token in tokens:
+        kind = token.token_type
+        if kind is _T.L_PAREN and previous is not None and previous.token_type in _NAMES:
+            if previous.text.upper() in _INTERPRETED and not _is_star_replace(kept):
+                kept[-1] = _copy(previous, previous.token_type, previous.text + _MARK)
+        elif kind is _T.PLACEHOLDER:
+            questions += 1
+            kept.append(_copy(token, _T.PARAMETER, "$"))
+            token = _copy(token, _T.NUMBER, str(questions))
+        kept.append(token)
+        previous = token
+    return kept
+
+
+def _is_star_replace(kept: Sequence[Token]) -> bool:
+    return kept[-1].token_type is _T.REPLACE and len(kept) > 1 and kept[-2].token_type in _BEFORE_STAR_REPLACE
+
+
+def _copy(token: Token, kind: Any, text: str) -> Token:
+    return Token(kind, text, token.line, token.col, token.start, token.end)
+
+
+def plain_name(name: str) -> str:
+    """A name as it was written."""
+    return name.removesuffix(_MARK)
+
+
+# ------------------------------------------------------------------------------------------------ lists
+
+_LIST_ENDS: Final = frozenset(
+    {
+        _T.FROM, _T.WHERE, _T.GROUP_BY, _T.HAVING, _T.QUALIFY, _T.WINDOW, _T.ORDER_BY, _T.LIMIT, _T.OFFSET, _T.FETCH,
+        _T.UNION, _T.EXCEPT, _T.INTERSECT, _T.SEMICOLON,
+    }
+)  # fmt: skip
 _CLOSING: Final = {_T.L_PAREN: _T.R_PAREN, _T.L_BRACKET: _T.R_BRACKET, _T.L_BRACE: _T.R_BRACE}
 _CLOSERS: Final = frozenset(_CLOSING.values())
 _OPENERS: Final = frozenset(_CLOSING)
+_LIST_STARTS: Final = frozenset({_T.SELECT, _T.DISTINCT, _T.ALL})
+
+
+def select_items(tokens: Sequence[Token]) -> Iterator[Position]:
+    """The places of the items of all select lists, inner ones before those around them."""
+    depth = 0
+    lists: list[tuple[int, int]] = []  # of each open list: its depth, and where its current item starts
+    end = 0
+    started = False
+    for token in tokens:
+        kind = token.token_type
+        if kind in _CLOSERS:
+            depth -= 1
+        while lists and (depth < lists[-1][0] or (depth == lists[-1][0] and kind in _LIST_ENDS)):
+            yield Position(lists.pop()[1], end)
+        if started:
+            if kind in _LIST_STARTS:
+                end = token.end + 1
+                continue
+            lists.append((depth, token.start))
+            started = False
+        elif lists and kind is _T.COMMA and depth == lists[-1][0]:
+            yield Position(lists[-1][1], end)
+            started = bool(lists.pop())
+        if kind is _T.SELECT:
+            started = True
+        if kind in _OPENERS:
+            depth += 1
+        end = token.end + 1
+    while lists:
+        yield Position(lists.pop()[1], end)
+
+
+# ----------------------------------------------------------------------------------------------- checks
+
 # After these a list of keys must follow.
 _KEYED: Final = frozenset({_T.PARTITION_BY, _T.ORDER_BY, _T.GROUP_BY})
 _NO_KEY: Final = frozenset(
@@ -25,89 +119,112 @@ _NO_KEY: Final = frozenset(
 )
 _NO_NAME: Final = frozenset({_T.R_PAREN, _T.COMMA, _T.FROM, _T.SEMICOLON})
 _BEFORE_EMPTY: Final = frozenset({_T.COMMA, _T.L_PAREN, _T.SELECT})
-
-_SPECIAL: Final = frozenset(
-    {*_CLOSING, *_CLOSERS, *_KEYED, _T.COMMA, _T.NUMBER, _T.CASE, _T.WHEN, _T.THEN, _T.ELSE, _T.END, _T.STRING}
-)
+_CASE_WORDS: Final = frozenset({_T.WHEN, _T.THEN, _T.ELSE, _T.END})
+_VALUES: Final = frozenset({_T.VAR, _T.IDENTIFIER, _T.NUMBER, _T.STRING, _T.R_PAREN})
+_CONSTANTS: Final = frozenset({_T.NUMBER, _T.STRING})
+# Words that are no keywords to sqlglot, and have a string behind them.
+_TAKE_TEXT: Final = frozenset({"BOTH", "LEADING", "TRAILING", "ZONE"})
 
 
 def check(tokens: Sequence[Token], text: str) -> None:
     """Raises a SyntaxFault for what only a forgiving parser accepts."""
     checker = _Checker(text)
-    previous: Token | None = None
     before: Token | None = None
+    previous: Token | None = None
     for token in tokens:
-        kind = token.token_type
-        if previous is not None and previous.token_type in _NEIGHBOURS:
-            _NEIGHBOURS[previous.token_type](checker, before, previous, token)
-        if kind in _SPECIAL:
-            checker.take(token, previous)
+        if previous is not None:
+            rule = _NEIGHBOURS.get(previous.token_type)
+            if rule is not None:
+                rule(checker, before, previous, token)
+        rule = _TOKENS.get(token.token_type)
+        if rule is not None:
+            rule(checker, before, previous, token)
         before, previous = previous, token
-    checker.finish(previous)
+    checker.finish(before, previous)
 
 
 class _Checker:
-    """Which parentheses and CASE expressions are open."""
+    """Which parentheses and CASE expressions are open, and where the last interval ends."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.open: list[Token] = []
         # For each open CASE: whether a WHEN waits for its THEN.
         self.waiting: list[bool] = []
+        self.amount: Token | None = None
+        self.interval: Token | None = None
 
     def fault(self, message: str, start: Token, end: Token | None = None) -> SyntaxFault:
         place = Position(start.start, (end or start).end + 1)
         return SyntaxFault(message, position=place, text=self.text)
 
-    def take(self, token: Token, previous: Token | None) -> None:
-        kind = token.token_type
-        if kind in _OPENERS:
-            self.open.append(token)
-        elif kind in _CLOSERS:
-            if not self.open or _CLOSING[self.open[-1].token_type] is not kind:
-                raise self.fault(f"this '{token.text}' closes nothing", token)
-            self.open.pop()
-        elif kind is _T.COMMA:
-            if previous is not None and previous.token_type in _BEFORE_EMPTY:
-                raise self.fault("something is missing before this comma", token)
-        elif kind is _T.CASE:
-            self.waiting.append(False)
-        elif self.waiting and kind in _CASE_WORDS:
-            self.case(token)
+    # Rules see the token before the last, the last, and the new one.
 
-    def case(self, token: Token) -> None:
+    def opens(self, before: Token | None, last: Token | None, token: Token) -> None:
+        self.open.append(token)
+
+    def closes(self, before: Token | None, last: Token | None, token: Token) -> None:
+        if not self.open or _CLOSING[self.open[-1].token_type] is not token.token_type:
+            raise self.fault(f"this '{token.text}' closes nothing", token)
+        self.open.pop()
+
+    def comma(self, before: Token | None, last: Token | None, token: Token) -> None:
+        if last is not None and last.token_type in _BEFORE_EMPTY:
+            raise self.fault("something is missing before this comma", token)
+
+    def case(self, before: Token | None, last: Token | None, token: Token) -> None:
+        self.waiting.append(False)
+
+    def case_word(self, before: Token | None, last: Token | None, token: Token) -> None:
+        if not self.waiting:
+            return
         kind = token.token_type
         if kind is _T.THEN:
             self.waiting[-1] = False
-            return
-        if self.waiting[-1]:
+        elif self.waiting[-1]:
             raise self.fault("a WHEN before this has no THEN", token)
-        if kind is _T.WHEN:
+        elif kind is _T.WHEN:
             self.waiting[-1] = True
         elif kind is _T.END:
             self.waiting.pop()
 
-    def finish(self, last: Token | None) -> None:
-        if self.open:
-            raise self.fault(f"this '{self.open[-1].text}' is opened and not closed", self.open[-1])
-        if last is not None and last.token_type in _KEYED:
-            raise self.fault(f"{last.text.upper()} needs at least one key", last)
-
     def after_number(self, before: Token | None, number: Token, token: Token) -> None:
         word = token.text[:1].isalpha()
-        if word and token.start == number.end + 1:
+        if token.start == number.end + 1 and (word or token.token_type is _T.NUMBER):
             # 0x1F or 12abc: sqlglot would take the letters for an alias.
             raise self.fault(f"'{number.text}{token.text}' is not a number", number, token)
+        if token.token_type in _CONSTANTS:
+            raise self.fault("two constants stand next to each other; a comma or an operator is missing", number, token)
         unit = word and texts.is_span_unit(texts.unit_name(token.text))
         spanned = before is not None and before.token_type is _T.INTERVAL
         if spanned and not unit:
             raise self.fault("an interval needs a unit behind its amount, as in INTERVAL 3 DAYS", number)
         if unit and not spanned and token.token_type is _T.VAR and len(token.text) > 2:
             raise self.fault(f"write INTERVAL {number.text} {token.text} for a span of time", number, token)
+        self.after_amount(before, number, token)
 
     def after_string(self, before: Token | None, string: Token, token: Token) -> None:
-        if token.token_type is _T.STRING:
-            raise self.fault("two strings stand next to each other; a comma or || is missing", string, token)
+        if token.token_type in _CONSTANTS and self.interval is not string:
+            raise self.fault("two constants stand next to each other; a comma or || is missing", string, token)
+        if (
+            before is not None
+            and before.token_type in (_T.VAR, _T.IDENTIFIER)
+            and before.text.upper() not in _TAKE_TEXT
+        ):
+            raise self.fault("a string stands behind a name; a comma or an operator is missing", string)
+        self.after_amount(before, string, token)
+
+    def after_amount(self, before: Token | None, amount: Token, token: Token) -> None:
+        """Notes where INTERVAL with a constant amount ends."""
+        if before is not None and before.token_type is _T.INTERVAL:
+            unit = texts.is_span_unit(texts.unit_name(token.text))
+            self.interval = token if unit else amount
+
+    def constant(self, before: Token | None, last: Token | None, token: Token) -> None:
+        # sqlglot reads INTERVAL 1 DAY + 5 and INTERVAL 1 DAY 5 HOURS as sums of two intervals.
+        ends = before if last is not None and last.token_type is _T.PLUS else last
+        if ends is not None and ends is self.interval:
+            raise self.fault("every amount of time needs its own INTERVAL", token)
 
     def after_keyed(self, before: Token | None, keyed: Token, token: Token) -> None:
         if token.token_type in _NO_KEY:
@@ -125,14 +242,35 @@ class _Checker:
         if token.token_type is _T.JOIN:
             raise self.fault("a relation is missing between the comma and JOIN", comma)
 
+    def after_star(self, before: Token | None, star: Token, token: Token) -> None:
+        if before is not None and before.token_type in _VALUES and (token.token_type in _AFTER_TABLE):
+            raise self.fault("something is missing behind this star", star)
 
-_CASE_WORDS: Final = frozenset({_T.WHEN, _T.THEN, _T.ELSE, _T.END})
-_Rule = Callable[[_Checker, Token | None, Token, Token], None]
+    def finish(self, before: Token | None, last: Token | None) -> None:
+        if self.open:
+            raise self.fault(f"this '{self.open[-1].text}' is opened and not closed", self.open[-1])
+        if last is not None and last.token_type in _KEYED:
+            raise self.fault(f"{last.text.upper()} needs at least one key", last)
+        if last is not None and last.token_type is _T.STAR and before is not None and before.token_type in _VALUES:
+            raise self.fault("something is missing behind this star", last)
+
+
+_AFTER_TABLE: Final = (_LIST_ENDS | {_T.R_PAREN, _T.COMMA, _T.JOIN, _T.INNER, _T.CROSS, _T.NATURAL}) - {_T.FROM}
+_Rule = Callable[[_Checker, Token | None, Any, Token], None]
 _NEIGHBOURS: Final[dict[Any, _Rule]] = {
     _T.NUMBER: _Checker.after_number,
     _T.STRING: _Checker.after_string,
     _T.COMMA: _Checker.after_comma,
     _T.ALIAS: _Checker.after_as,
     _T.ALL: _Checker.after_all,
+    _T.STAR: _Checker.after_star,
     **dict.fromkeys(_KEYED, _Checker.after_keyed),
+}
+_TOKENS: Final[dict[Any, _Rule]] = {
+    **dict.fromkeys(_OPENERS, _Checker.opens),
+    **dict.fromkeys(_CLOSERS, _Checker.closes),
+    **dict.fromkeys(_CASE_WORDS, _Checker.case_word),
+    **dict.fromkeys(_CONSTANTS, _Checker.constant),
+    _T.COMMA: _Checker.comma,
+    _T.CASE: _Checker.case,
 }

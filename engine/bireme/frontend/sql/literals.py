@@ -109,9 +109,7 @@ def _read(text: str) -> Interval:
 
 
 def placeholder(node: Node, context: Context) -> Expr:
-    name = node.args.get("this")
-    place = -1 if name is not None else node.meta["start"]
-    return value_literal(context.statement.parameter(name if name is None else str(name), place))
+    return value_literal(context.statement.parameter(str(node.args.get("this"))))
 
 
 def value_literal(value: object) -> Literal:

@@ -1,15 +1,15 @@
 """SQL text to a syntax tree: sqlglot's parser, told to keep what was written, and its errors made ours.
 
-Rule: what a name of a function means is decided by the binder, so the parser leaves every call as it is written (an
-`Anonymous` node); only forms with a syntax of their own (CAST, EXTRACT, SUBSTRING FROM …) become nodes of other
-types. Nothing of sqlglot except parsing is used. What the tree means is in `query` and the modules it calls.
+Rule: what a name of a function means is decided by the binder, so the parser sees tokens in which it knows no function
+(`lexemes`). Its parser class is used as it is, because the compiled form of sqlglot cannot be subclassed. Nothing of
+sqlglot except parsing is used. What the tree means is in `query` and the modules it calls.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from sqlglot import expressions as exp
 from sqlglot.dialects.dialect import Dialect
@@ -22,7 +22,6 @@ from bireme.frontend.sql import lexemes
 
 DIALECT: Final = "duckdb"
 
-_SYNTAX_OF_THEIR_OWN: Final = ("CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
 _QUERY_STARTS: Final = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.FROM, TokenType.L_PAREN, TokenType.TABLE}
 )
@@ -33,72 +32,16 @@ _QUOTED: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|/\*.*?\*/|--[^\n]*
 TOO_DEEP: Final = "the query is nested too deeply; split it with WITH, or write long lists as VALUES or IN (…)"
 
 
-class _Parser(DuckDBParser):
-    """DuckDB's grammar, with calls kept as written and the source range of each expression of a list noted."""
+class Parsed(NamedTuple):
+    """A syntax tree, the text that positions in it refer to, and the tokens of that text."""
 
-    FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}  # type: ignore[misc]
-    FUNCTION_PARSERS: Final = {  # type: ignore[misc]
-        name: parser for name, parser in DuckDBParser.FUNCTION_PARSERS.items() if name in _SYNTAX_OF_THEIR_OWN
-    }
-    PLACEHOLDER_PARSERS: Final = {  # type: ignore[misc]
-        **DuckDBParser.PLACEHOLDER_PARSERS,
-        TokenType.PLACEHOLDER: lambda self: exp.Placeholder().update_positions(self._prev),
-    }
-
-    # Tells a comma, which joins without a condition, from JOIN, which needs one.
-    JOINS_HAVE_EQUAL_PRECEDENCE = True
-
-    def _parse_between(self, this: exp.Expr | None) -> exp.Between:
-        symmetric = None
-        if self._match_text_seq("SYMMETRIC"):
-            symmetric = True
-        elif self._match_text_seq("ASYMMETRIC"):
-            symmetric = False
-        low = self._parse_bitwise()
-        if not self._match(TokenType.AND):
-            self.raise_error("Expected AND after the lower bound of BETWEEN")
-        return self.expression(exp.Between(this=this, low=low, high=self._parse_bitwise(), symmetric=symmetric))
-
-    def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
-        start = self._curr.start if self._curr else 0
-        join = super()._parse_join(*args, **kwargs)
-        if join is not None:
-            join.meta["range"] = (start, self._prev.end + 1)
-        return join
-
-    def _parse_interval(self, *args: Any, **kwargs: Any) -> exp.Add | exp.Interval | None:
-        interval = super()._parse_interval(*args, **kwargs)
-        if isinstance(interval, exp.Add):
-            # sqlglot reads INTERVAL 1 DAY + 5 as a sum of two intervals.
-            self.raise_error("Every amount of time needs its own INTERVAL")
-        return interval
-
-    def _parse_star_op(self, *keywords: str) -> list[exp.Expr] | None:
-        start = self._index
-        items = super()._parse_star_op(*keywords)
-        if not items and self._index != start:
-            self.raise_error("Names of columns are missing")
-        return items
-
-    def _parse_string_as_identifier(self) -> exp.Identifier | None:
-        return None  # a string behind a relation is a slip, not its alias
-
-    def _parse_table_parts(self, *args: Any, **kwargs: Any) -> exp.Table | exp.Dot | None:
-        table = super()._parse_table_parts(*args, **kwargs)
-        if self._curr is not None and self._curr.token_type is TokenType.STAR:
-            self.raise_error("A star behind a table means nothing")
-        return table
-
-    def _parse_expression(self) -> exp.Expr | None:
-        start = self._curr.start
-        node = super()._parse_expression()
-        if node is not None and self._prev is not None:
-            node.meta["range"] = (start, self._prev.end + 1)
-        return node
+    tree: exp.Expr
+    text: str
+    tokens: Sequence[Token]
 
 
-def parse(text: str, dialect: str = DIALECT) -> tuple[exp.Expr, str]:
-    """Parses the one query in `text`; gives its tree and the text that positions in it refer to.
+def parse(text: str, dialect: str = DIALECT) -> Parsed:
+    """Parses the one query in `text`.
 
     Texts of other dialects are first translated to DuckDB's, in which the positions then are.
     """
@@ -107,8 +50,10 @@ def parse(text: str, dialect: str = DIALECT) -> tuple[exp.Expr, str]:
     duckdb = Dialect.get_or_raise(DIALECT)
     try:
         tokens = duckdb.tokenize(text)
-        _check_tokens(tokens, text)
-        trees = _Parser(error_level=ErrorLevel.IMMEDIATE, dialect=duckdb).parse(tokens, text)
+        _check_start(tokens, text)
+        lexemes.check(tokens, text)
+        parser = DuckDBParser(error_level=ErrorLevel.IMMEDIATE, dialect=duckdb)
+        trees = parser.parse(lexemes.keep_names(tokens), text)
     except ParseError as error:
         raise _syntax_fault(error, text) from None
     except TokenError as error:
@@ -121,7 +66,7 @@ def parse(text: str, dialect: str = DIALECT) -> tuple[exp.Expr, str]:
     statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
     if len(statements) != 1:
         raise SyntaxFault("one query at a time: remove what follows the semicolon", text=text)
-    return statements[0], text
+    return Parsed(statements[0], text, tokens)
 
 
 def _translate(text: str, dialect: str) -> str:
@@ -144,7 +89,7 @@ def _translate(text: str, dialect: str) -> str:
         raise Unsupported(f"the query cannot be translated from {dialect}: {error}", text=text) from None
 
 
-def _check_tokens(tokens: list[Token], text: str) -> None:
+def _check_start(tokens: list[Token], text: str) -> None:
     if not tokens:
         raise SyntaxFault("there is no query: the text is empty or only comments", text=text or " ")
     first = tokens[0]
@@ -154,7 +99,6 @@ def _check_tokens(tokens: list[Token], text: str) -> None:
             position=Position(first.start, first.end + 1),
             text=text,
         )
-    lexemes.check(tokens, text)
 
 
 def _syntax_fault(error: ParseError, text: str) -> SyntaxFault:
@@ -163,7 +107,7 @@ def _syntax_fault(error: ParseError, text: str) -> SyntaxFault:
     line, column = details.get("line"), details.get("col")
     if line is None or column is None:
         return SyntaxFault(f"syntax error: {message}", text=text)
-    marked = str(details.get("highlight") or "")
+    marked = lexemes.plain_name(str(details.get("highlight") or ""))
     # sqlglot's column is that of the last character of the token.
     end = _offset(text, line) + column
     position = Position(max(0, end - len(marked)), end)

@@ -20,7 +20,7 @@ from bireme.frontend.sql.grouping import Item, Keys, aggregate, bind_group, refu
 from bireme.frontend.sql.joins import from_clause
 from bireme.frontend.sql.order import Range, Term, bind_range, bind_terms, output_or_expression, sorted_rows
 from bireme.frontend.sql.stars import expand
-from bireme.frontend.sql.syntax import Node, check_arguments, located, source_text
+from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.frontend.sql.tables import Bound
 from bireme.frontend.sql.windows import named_windows
 from bireme.plan import functions, tree
@@ -172,7 +172,7 @@ def _name(node: Node, expr: Expr, context: Context) -> str:
                 if 0 <= position < len(source.names):
                     return source.names[position]
         return node.name
-    return source_text(node, context.statement.text)
+    return context.statement.written(node)
 
 
 def _distinct_on(node: Node, selection: Selection, context: Context) -> None:

@@ -71,17 +71,10 @@ def refuse(node: Node, name: str, value: object) -> None:
 
 def span(node: Node) -> Position | None:
     """The part of the text that a node covers, as far as its tokens' places are known."""
-    spread = (node._meta or {}).get("range")
-    if spread is not None:
-        return Position(*spread)
     starts: list[int] = []
     ends: list[int] = []
     for meta in _metas(node):
-        spread = meta.get("range")
-        if spread is not None:
-            starts.append(spread[0])
-            ends.append(spread[1])
-        elif "start" in meta:
+        if "start" in meta:
             starts.append(meta["start"])
             ends.append(meta["end"] + 1)
     return Position(min(starts), max(ends)) if starts else None
@@ -109,15 +102,6 @@ def located(error: QueryError, node: Node, text: str) -> QueryError:
     elif error.text is None:
         error.text = text
     return error
-
-
-def source_text(node: Node, text: str) -> str:
-    """What was written for `node`, in one line."""
-    place = span(node)
-    if place is None:
-        return node.sql(dialect="duckdb")
-    place = _closed(place, text)
-    return " ".join(text[place.start : place.end].split())
 
 
 def _closed(place: Position, text: str) -> Position:

@@ -15,6 +15,7 @@ from bireme.data.types import Field
 from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import Block, Context, Query
 from bireme.frontend.sql.correlation import deepen
+from bireme.frontend.sql.lexemes import plain_name
 from bireme.frontend.sql.scope import Scope, Source
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.plan import functions
@@ -80,7 +81,7 @@ def _named(node: Node, block: Block) -> Bound:
     if name_node.__class__ is exp.Values:
         return _aliased(values(name_node, block), alias)
     if name_node.__class__ is not exp.Identifier:
-        what = name_node.name if name_node.__class__ is exp.Anonymous else name_node.key
+        what = plain_name(name_node.name) if name_node.__class__ is exp.Anonymous else name_node.key
         raise Unsupported(f"'{what}': table functions are not supported; register files as tables by name")
     parts = [node.args[part].name for part in ("catalog", "db") if node.args.get(part) is not None]
     name = ".".join([*parts, name_node.args["this"]])
@@ -101,7 +102,7 @@ def _aliased(query: Query, alias: Node | None, name: str = "") -> Bound:
     if alias is not None:
         check_arguments(alias, _ALIAS)
         if alias.args.get("this") is not None:
-            name = alias.args["this"].name
+            name = plain_name(alias.args["this"].name)
         columns = alias.args.get("columns")
         if columns:
             try:
@@ -181,7 +182,7 @@ def with_tables(node: Node | None, block: Block) -> Block:
         check_arguments(entry, ("this", "alias", "materialized"))
         alias = entry.args["alias"]
         check_arguments(alias, _ALIAS)
-        name = alias.args["this"].name
+        name = plain_name(alias.args["this"].name)
         if name.lower() in defined:
             raise located(NameFault(f"WITH defines '{name}' twice"), alias, block.statement.text)
         defined.add(name.lower())
