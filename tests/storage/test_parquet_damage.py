@@ -1,10 +1,12 @@
 """Damaged files: the answer is rows or an error of ours that names the file, never pyarrow's error, never a crash."""
 
+import base64
 import os
 import random
 import struct
 
 import pyarrow.parquet as pq
+import pyarrow.parquet.encryption as encryption
 import pytest
 from support.parquet_files import COLUMNS, fetch, pyarrow_file, read_rows, table_of
 
@@ -150,7 +152,27 @@ def test_missing_and_unreadable(tmp_path):
             open_parquet(path)
 
 
-def test_an_encrypted_file_is_said(tmp_path):
-    (tmp_path / "t.parquet").write_bytes(b"PARE" + b"\0" * 40 + struct.pack("<I", 20) + b"PARE")
-    with pytest.raises(Unsupported, match="decrypt"):
+class PlainKeys(encryption.KmsClient):
+    """Wraps keys by encoding them: enough to write a file that needs a key."""
+
+    def __init__(self, _):
+        super().__init__()
+
+    def wrap_key(self, key_bytes, _):
+        return base64.b64encode(key_bytes)
+
+    def unwrap_key(self, wrapped_key, _):
+        return base64.b64decode(wrapped_key)
+
+
+@pytest.mark.parametrize("plain_footer", [False, True])
+def test_an_encrypted_file_is_said(tmp_path, plain_footer):
+    configuration = encryption.EncryptionConfiguration(
+        footer_key="footer", column_keys={"column": ["int64"]}, plaintext_footer=plain_footer
+    )
+    properties = encryption.CryptoFactory(PlainKeys).file_encryption_properties(
+        encryption.KmsConnectionConfig(), configuration
+    )
+    pq.write_table(TABLE, tmp_path / "t.parquet", encryption_properties=properties)
+    with pytest.raises(Unsupported, match=r"t\.parquet.*decrypt"):
         open_parquet(tmp_path / "t.parquet")

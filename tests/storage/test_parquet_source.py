@@ -17,7 +17,7 @@ from bireme.data.types import BOOL, INT64, STRING, decimal
 from bireme.errors import ArgumentFault, SourceChanged, SourceMismatch, SourceMissing, Unsupported
 from bireme.plan.expr import Call, Column, InList, Literal
 from bireme.storage.base import ByteRange
-from bireme.storage.local import LocalByteSource
+from bireme.storage.local import LocalByteSource, file_version
 from bireme.storage.parquet import open_parquet
 from bireme.storage.parquet_file import parse_metadata, read_file
 from bireme.storage.parquet_footer import read_footer
@@ -421,6 +421,24 @@ def test_reads_are_exact_and_faults_are_named(tmp_path):
     with pytest.raises(SourceMissing, match="missing"):
         reads.read(ByteRange(str(tmp_path / "missing"), 0, 1))
     reads.close()
+
+
+def test_a_write_during_a_read_is_noticed(tmp_path, monkeypatch):
+    path = tmp_path / "bytes"
+    path.write_bytes(b"a" * 100)
+    version = file_version(path.stat())
+    preadv = os.preadv
+
+    def slow_preadv(*arguments):
+        count = preadv(*arguments)
+        path.write_bytes(b"b" * 101)
+        return count
+
+    with LocalByteSource() as reads:
+        assert reads.read(ByteRange(str(path), 0, 10, version)).to_pybytes() == b"a" * 10
+        monkeypatch.setattr(os, "preadv", slow_preadv)
+        with pytest.raises(SourceChanged):
+            reads.read(ByteRange(str(path), 0, 10, version))
 
 
 def open_descriptors():

@@ -114,7 +114,7 @@ def _read_footer(descriptor: int, size: int, path: str) -> bytes:
         raise SourceCorrupt(f"{path!r} is empty: 0 bytes are not a Parquet file")
     tail = os.pread(descriptor, min(size, _TAIL_BYTES), max(0, size - _TAIL_BYTES))
     if tail[-4:] == _MAGIC_ENCRYPTED:
-        raise Unsupported(f"{path!r} is an encrypted Parquet file, which is not supported; decrypt it first")
+        raise _encrypted(path)
     if tail[-4:] != _MAGIC or size < _END_BYTES + 4:
         raise SourceCorrupt(
             f"{path!r} is not a Parquet file, or it was cut off: it does not end in {_MAGIC.decode()!r}"
@@ -125,6 +125,10 @@ def _read_footer(descriptor: int, size: int, path: str) -> bytes:
     if length + _END_BYTES > len(tail):
         tail = os.pread(descriptor, length + _END_BYTES, size - length - _END_BYTES)
     return tail[-length - _END_BYTES : -_END_BYTES]
+
+
+def _encrypted(path: str) -> Unsupported:
+    return Unsupported(f"{path!r} is an encrypted Parquet file, which is not supported; decrypt it first")
 
 
 def parse_metadata(footer: bytes) -> Any:
@@ -144,6 +148,8 @@ def _parse(path: str, version: str, footer: bytes, size: int) -> ParquetFile:
     except FOREIGN_ERRORS as error:
         story = str(error).strip().partition("\n")[0]
         raise SourceCorrupt(f"{path!r} is damaged: its footer cannot be read: {story}; write the file anew") from error
+    if chunks.is_encrypted:
+        raise _encrypted(path)
     if sum(chunks.rows) != metadata.num_rows:
         raise SourceCorrupt(f"{path!r} is damaged: {metadata.num_rows} rows, but {sum(chunks.rows)} in its row groups")
     if any(chunks.chunk_count(group) != leaf_count for group in range(len(chunks.rows))):

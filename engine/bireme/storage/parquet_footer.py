@@ -103,6 +103,7 @@ class Footer:
         self.rows: list[int] = []
         self.has_order: tuple[bool, ...] = ()
         self.created_by = ""
+        self.is_encrypted = False
         self._chunks: list[list[_Found | Chunk]] = []
 
     def chunk_count(self, row_group: int) -> int:
@@ -143,7 +144,9 @@ def _read_footer(data: bytes) -> Footer:
             position = _read_row_groups(data, position, footer)
             continue
         value, position = read_value(data, position, kind)
-        if number == 6 and kind == BINARY:
+        if number == 8:  # the algorithm that columns are encrypted with, under a footer that is not
+            footer.is_encrypted = True
+        elif number == 6 and kind == BINARY:
             footer.created_by = value.decode(errors="replace")
         elif number == 7 and kind in LISTS:
             # A ColumnOrder is a union; its only member so far, field 1, is "the order of the type".
