@@ -248,6 +248,8 @@ def _integers(raw: tuple[bytes, ...]) -> tuple[int, ...]:
 
 def _chunk_of_fields(fields: Struct) -> Chunk:
     """A chunk that is laid out in another way."""
+    if fields.get(1):
+        raise ValueError("its pages are in another file, which is not supported")
     column = fields.get(3)
     if not isinstance(column, dict):
         raise ValueError("a column chunk has no metadata, or it is encrypted")
