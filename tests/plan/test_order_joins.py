@@ -11,12 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.ir_to_sql import to_sql
-from support.planning import context_over
+from support.planning import catalog_of, context_over, parquet_tables
 from support.rows import difference
+from support.tpc_data import query_texts, tpch_folder
 
 from bireme.data.types import BOOL, INT64
+from bireme.frontend.sql import bind_sql
 from bireme.plan import tree
 from bireme.plan.expr import Aggregation, Call, Column, Literal
+from bireme.plan.optimize import RULES
 from bireme.plan.relation import Aggregate, Filter, Join, JoinKind, Project, Rel, Scan
 from bireme.plan.rules.order_joins import order_joins
 from bireme.plan.rules.order_joins_build import apply_local, build
@@ -135,7 +138,7 @@ def check_same(world, plan, changed):
     assert difference(world.rows(plan), world.rows(changed)) is None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_the_chosen_order_gives_the_same_rows(world, data):
     plan = Plans(data.draw, world).relation(data.draw(st.integers(1, 4)))
@@ -171,7 +174,7 @@ def drawn_shape(data, graph):
     return parts[0][1]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_any_order_gives_the_same_rows(world, data):
     plan = Plans(data.draw, world).relation(data.draw(st.integers(1, 4)))
@@ -275,6 +278,20 @@ def test_a_relation_read_twice_stays_one(shop):
     outer = joins(ordered)[-1]
     assert outer.left is outer.right
     check_same(shop, plan, ordered)
+
+
+@pytest.fixture(scope="module")
+def tpch():
+    return parquet_tables(tpch_folder())
+
+
+@pytest.mark.parametrize("name", query_texts("tpch"))
+def test_the_order_of_an_ordered_plan_is_kept(tpch, name):
+    context = context_over(tpch)
+    plan = bind_sql(query_texts("tpch")[name], catalog_of(tpch))
+    for rule in RULES[: RULES.index(order_joins) + 1]:
+        plan = rule(plan, context)
+    assert order_joins(plan, context_over(tpch)) is plan
 
 
 def test_the_smaller_side_is_built(shop):

@@ -15,7 +15,6 @@ from bireme.plan import tree
 from bireme.plan.expr import Column, Expr
 from bireme.plan.relation import Aggregate, Filter, Join, JoinKind, Project, Rel
 from bireme.plan.rules.order_joins_graph import Attachment, JoinGraph, Unit
-from bireme.plan.statistics.column import matched_domains
 from bireme.plan.statistics.estimator import Estimator
 
 # A reducer must leave at most this share of the keys, and read at most this share of what the grouping reads.
@@ -42,7 +41,8 @@ def reduce_groups(graph: JoinGraph, estimator: Estimator, shared: Container[Rel]
                 continue
             reducer, share = _best_reducer(graph, estimator, number, key, path)
             if reducer is not None:
-                _replace(graph, number, visit(_with_semi_join(path, reducer)))
+                if not _is_reduced(path.grouping, reducer):
+                    _replace(graph, number, visit(_with_semi_join(path, reducer)))
                 # What the semi-join has kept meets the reducer for certain.
                 graph.dependent.append((1 << number | 1 << reducer.unit, 1 / share))
                 break
@@ -111,8 +111,8 @@ def _best_reducer(
         if chain is None or estimator.rows(chain.scan) > _READ_SHARE_MAX * read:
             continue
         column = estimator.expression(reducer.rel, reducer.key)
-        share = column.distinct / matched_domains(column, grouped)
-        if 0 < share <= best_share and not _is_reduced(path.grouping, reducer):
+        share = column.distinct / max(column.domain, grouped.domain, 1.0)
+        if 0 < share <= best_share:
             best, best_share = reducer, share
     return best, best_share
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol
 
 from bireme.plan.rules.order_joins_graph import Shape
 
-PAIR_COUNT_MAX: Final = 10_000
+PAIR_COUNT_MAX: Final = 4_000
 BUILD_COST: Final = 1.0
 PROBE_COST: Final = 0.2
 

@@ -9,7 +9,7 @@ import datetime
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final
+from typing import Final, NamedTuple
 
 from bireme.data.types import DataType, Kind
 from bireme.plan.expr import Value
@@ -20,11 +20,18 @@ _DISCRETE: Final = frozenset({Kind.DATE, Kind.BOOL})
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The column of a table that a column of a relation passes on unchanged."""
+    """The column of a table whose values a column of a relation passes on unchanged."""
 
     table: str
     version: str
     column: int
+
+
+class Within(NamedTuple):
+    """A set of values that a semi-join kept: so many distinct ones of a table's column."""
+
+    origin: Origin
+    distinct: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,8 @@ class ColumnEstimate:
     `distinct` counts the values that occur in the relation. `domain` counts those of which a join partner's value is
     one: filters on other columns lower `distinct` and leave `domain`, filters on this column lower both. `low` and
     `high` are positions on a number line. `unique` says that no value occurs twice in the table it comes from.
-    `mean` and `deviation` are set for aggregates, whose range says little.
+    `mean` and `deviation` are set for aggregates, whose range says little. `within` is the set that a semi-join
+    has confined the column to: meeting that set again removes nothing.
     """
 
     distinct: float
@@ -47,6 +55,7 @@ class ColumnEstimate:
     origin: Origin | None = None
     mean: float | None = None
     deviation: float | None = None
+    within: Within | None = None
 
     @property
     def ranged(self) -> bool:
@@ -108,8 +117,12 @@ def matched_domains(left: ColumnEstimate, right: ColumnEstimate) -> float:
     """How many values an equality of two columns chooses among.
 
     The larger domain contains the smaller; but what refers to a key cannot have more values than the key, whatever a
-    sample says.
+    sample says. Values that are confined to a set choose among that.
     """
+    if left.within is not None and left.within.origin == right.origin:
+        return max(left.within.distinct, right.distinct, 1.0)
+    if right.within is not None and right.within.origin == left.origin:
+        return max(right.within.distinct, left.distinct, 1.0)
     if left.unique and not right.unique and overlap(right, left) > 0.99:
         return max(left.domain, 1.0)
     if right.unique and not left.unique and overlap(left, right) > 0.99:

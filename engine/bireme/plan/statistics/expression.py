@@ -39,6 +39,7 @@ def with_distinct(column: ColumnEstimate, distinct: float) -> ColumnEstimate:
         column.origin,
         column.mean,
         column.deviation,
+        column.within,
     )
 
 
@@ -161,7 +162,9 @@ def aggregated(estimator: Estimator, source: Rel, call: Aggregation, groups: flo
         return plain
     arg = estimator.expression(source, call.args[0])
     if call.function in ("min", "max", "any_value", "first", "last"):
-        return replace(plain, low=arg.low, high=arg.high, distinct=min(distinct, arg.distinct), domain=arg.domain)
+        # One of the column's own values: compared with that column, it belongs to the key of the group.
+        found = min(distinct, arg.distinct)
+        return replace(plain, low=arg.low, high=arg.high, distinct=found, domain=arg.domain, origin=arg.origin)
     known = moments(arg)
     if known is None or call.function not in ("sum", "avg"):
         return plain

@@ -16,7 +16,7 @@ from bireme.plan import tree
 from bireme.plan.expr import Expr
 from bireme.plan.relation import Join, JoinKind, Rel
 from bireme.plan.statistics import expression, predicate
-from bireme.plan.statistics.column import ColumnEstimate, equality, matched_domains, remaining
+from bireme.plan.statistics.column import ColumnEstimate, Within, equality, matched_domains, remaining
 
 if TYPE_CHECKING:
     from bireme.plan.statistics.estimator import Estimator
@@ -43,9 +43,10 @@ def key_correction(
     """By how much more pairs of rows agree in several columns than if these were independent; at least 1."""
     columns_left = [estimator.expression(left, key) for key in left_keys]
     columns_right = [estimator.expression(right, key) for key in right_keys]
-    if any(column.unique for column in (*columns_left, *columns_right)):
+    pairs = list(zip(columns_left, columns_right, strict=True))
+    same = all(one.origin is not None and one.origin == other.origin for one, other in pairs)
+    if not same and any(column.unique for column in (*columns_left, *columns_right)):
         return 1.0  # one column is the key; what the others add is a filter
-    pairs = zip(columns_left, columns_right, strict=True)
     independent = math.prod([matched_domains(one, other) for one, other in pairs])
     of_left, of_right = estimator.origin_tuples(columns_left), estimator.origin_tuples(columns_right)
     if of_left is None or of_right is None:
@@ -125,11 +126,15 @@ def join_column(estimator: Estimator, rel: Join, index: int) -> ColumnEstimate:
     side, at = (rel.left, index) if on_left else (rel.right, index - width)
     column = estimator.column(side, at)
     rows, before = estimator.rows(rel), estimator.rows(side)
-    distinct = column.distinct
+    distinct, within = column.distinct, column.within
     partner = _partner(rel, on_left, at)
     if partner is not None and rel.kind in (JoinKind.INNER, JoinKind.SEMI):
         other = estimator.expression(rel.right if on_left else rel.left, partner)
         distinct = min(distinct, other.distinct)
+        if rel.kind is JoinKind.SEMI and other.origin is not None:
+            within = Within(other.origin, other.distinct)
+        elif within is None:
+            within = other.within
     if rows < before:
         distinct = min(distinct, remaining(column.distinct, before, rows))
     nulls = column.null_share
@@ -137,7 +142,9 @@ def join_column(estimator: Estimator, rel: Join, index: int) -> ColumnEstimate:
     if rel.kind in padded and rows > 0:
         nulls = max(nulls, 1 - min(1.0, _matched_rows(estimator, rel) / rows))
     changed = expression.with_distinct(column, distinct)
-    return changed if nulls == column.null_share else replace(changed, null_share=nulls)
+    if nulls == column.null_share and within is column.within:
+        return changed
+    return replace(changed, null_share=nulls, within=within)
 
 
 def _partner(rel: Join, on_left: bool, at: int) -> Expr | None:
