@@ -13,7 +13,7 @@ import pytest
 
 import bireme as bm
 from bireme import col
-from bireme.errors import BiremeError, ConfigError, Overflow
+from bireme.errors import ArgumentFault, BiremeError, ConfigError, NameFault, Overflow, SourceMismatch
 
 ROWS = 400_000
 
@@ -147,3 +147,20 @@ def test_errors_point_into_the_query(session: bm.Session) -> None:
     message = str(caught.value)
     assert "line 2:3" in message
     assert "^^" in message
+
+
+def test_a_plan_saved_in_one_session_runs_in_another(session: bm.Session) -> None:
+    frame = session.sql(
+        "select m, count(*) as c from numbers where n < (select avg(n) from numbers) group by m order by m limit 3"
+    )
+    text = frame.serialize()
+    with bm.connect(threads=1) as other:
+        with pytest.raises(NameFault, match="numbers"):
+            other.deserialize(text)
+        other.register("numbers", pa.table({"n": [1, 2, 3, 400], "m": pa.array([7, 7, 8, 9], pa.int32())}))
+        assert other.deserialize(text).collect().to_pylist() == [{"m": 7, "c": 2}, {"m": 8, "c": 1}]
+        other.register("numbers", pa.table({"n": ["x"], "m": [1]}))
+        with pytest.raises(SourceMismatch, match="numbers"):
+            other.deserialize(text)
+        with pytest.raises(ArgumentFault, match="JSON"):
+            other.deserialize("select 1")

@@ -20,9 +20,10 @@ from bireme.frontend.literal import data_type
 from bireme.frontend.resolve import Grouped, RowWise, Scalars, find_column, has_summary, reads_rows, trees
 from bireme.frontend.runner import Runner
 from bireme.plan import functions
-from bireme.plan.draft import all_columns
 from bireme.plan.expr import Aggregation, Column, Expr, SortKey
 from bireme.plan.relation import Aggregate, Filter, Limit, Project, Rel, Sort, Union, Window
+from bireme.plan.tree import all_columns
+from bireme.plan.wire import to_json
 
 if TYPE_CHECKING:
     import pandas
@@ -264,6 +265,10 @@ class Frame:
     def explain(self, *, optimized: bool = True, physical: bool = False, analyze: bool = False) -> str:
         """The plan as text: optimized or as written, with the pipelines, or with what happened when it ran."""
         return self._runner.explain(self._plan, optimized=optimized, physical=physical, analyze=analyze)
+
+    def serialize(self) -> str:
+        """The plan as JSON. `Session.deserialize` makes a frame of it again, on any machine that has the tables."""
+        return to_json(self._plan)
 
     def _narrowed(self, plan: Rel) -> Rel:
         """The first columns of `plan`, as many as this frame has: without the window functions appended to it."""

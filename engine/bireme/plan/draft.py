@@ -123,11 +123,6 @@ class Draft:
         return Dag(tuple(self._pipelines), tuple(edges), result, schema)
 
 
-def all_columns(schema: Schema) -> tuple[Expr, ...]:
-    """Every column of the schema, as expressions."""
-    return tuple([Column(index, kind) for index, kind in enumerate(schema.types)])
-
-
 def is_identity(exprs: tuple[Expr, ...], schema: Schema) -> bool:
     """Whether the expressions are the columns of the schema, all and in order."""
     return len(exprs) == len(schema) and all(

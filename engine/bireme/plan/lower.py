@@ -16,7 +16,7 @@ from bireme.data.schema import Schema
 from bireme.data.types import BOOL, INT64, Field
 from bireme.errors import EngineBug, Unsupported
 from bireme.plan import lower_join
-from bireme.plan.draft import Draft, Opened, all_columns, is_identity
+from bireme.plan.draft import Draft, Opened, is_identity
 from bireme.plan.expr import Aggregation, Call, Column, Expr, ScalarSubquery, SortKey
 from bireme.plan.physical import (
     AggregateStep,
@@ -39,7 +39,7 @@ from bireme.plan.physical import (
 from bireme.plan.placement import place
 from bireme.plan.relation import Aggregate, Filter, Join, Limit, Project, Rel, Scan, Sort, Union, Values, Window
 from bireme.plan.states import state_schema
-from bireme.plan.tree import columns_in, map_expr, mask_of, remap
+from bireme.plan.tree import all_columns, columns_in, map_expr, mask_of, remap
 
 # A partition should hold enough groups to be worth a task of its own (about a millisecond of merging).
 _GROUPS_PER_PARTITION: Final = 16_384

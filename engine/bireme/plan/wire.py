@@ -58,8 +58,11 @@ def to_json(root: object) -> str:
     )
 
 
-def from_json(text: str) -> Any:
-    """What `to_json` wrote. Raises ArgumentFault, saying what is wrong with it, for any other text."""
+def from_json(text: str, change: Callable[[Any], Any] | None = None) -> Any:
+    """What `to_json` wrote, with `change` applied to each node as it is made, inputs first.
+
+    Raises ArgumentFault, saying what is wrong with it, for any other text.
+    """
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -70,7 +73,7 @@ def from_json(text: str) -> Any:
         raise ArgumentFault(
             f"this plan is in version {document.get('version')!r} of the format, and {VERSION} is what is read here"
         )
-    return _read(document)
+    return _read(document, change)
 
 
 # ------------------------------------------------------------------------------------------- writing
@@ -148,14 +151,15 @@ def _whole(value: Any) -> int:
 # ------------------------------------------------------------------------------------------- reading
 
 
-def _read(document: dict[str, Any]) -> Any:
+def _read(document: dict[str, Any], change: Callable[[Any], Any] | None) -> Any:
     made: list[Any] = []
     written = document.get("nodes")
     if not isinstance(written, list):
         raise ArgumentFault("this saved plan has no list of nodes")
     for number, entry in enumerate(written):
         try:
-            made.append(_node(entry, made))
+            node = _node(entry, made)
+            made.append(node if change is None else change(node))
         except ArgumentFault as fault:
             raise ArgumentFault(f"node {number} of this saved plan is broken: {fault.message}") from None
     root = _value(document.get("root"), made)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from bireme.backends.base import Kernels
 from bireme.config import Config, config_from
 from bireme.data.record import to_result
-from bireme.errors import ArgumentFault, ConfigError, NameFault
+from bireme.errors import ArgumentFault, ConfigError, NameFault, SourceMismatch
 from bireme.frontend.catalog import Table
 from bireme.frontend.frame import Frame
 from bireme.operators.stage_set import PipelineStages
@@ -27,6 +27,7 @@ from bireme.plan.explain_physical import explain_dag
 from bireme.plan.functions import suggest
 from bireme.plan.physical import Dag
 from bireme.plan.relation import Rel, Scan
+from bireme.plan.wire import from_json
 from bireme.runtime.worker import ResultStream, Worker, WorkerStatistics
 from bireme.session.loop_thread import LoopThread
 from bireme.session.planning import Planner
@@ -90,7 +91,7 @@ class Session:
     # ----------------------------------------------------------------------------------------------- tables
 
     def register(self, name: str, data: Any) -> None:
-        """Gives a name to Parquet files (a path, a list, a glob, a folder) or to Arrow data (pyarrow, polars, pandas)."""
+        """Names Parquet files (a path, a list, a glob, a folder) or Arrow data (pyarrow, polars, pandas)."""
         self._tables.register(name, data)
 
     def drop(self, name: str) -> None:
@@ -140,6 +141,17 @@ class Session:
 
         recorder = _Recorder(self._tables)
         plan = bind_sql(query, recorder, dialect=dialect, parameters=parameters)
+        return Frame(self, plan, frozenset(recorder.sources))
+
+    def deserialize(self, text: str) -> Frame:
+        """The frame whose plan `Frame.serialize` wrote, over the tables that this session has under the same names.
+
+        Raises ArgumentFault for any other text, NameFault and SourceMismatch where a table is missing or different.
+        """
+        recorder = _Recorder(self._tables)
+        plan = from_json(text, recorder.rebound)
+        if not isinstance(plan, Rel):
+            raise ArgumentFault("this saved plan is a part of a plan, not a whole one")
         return Frame(self, plan, frozenset(recorder.sources))
 
     def collect(self, plan: Rel) -> pa.Table:
@@ -227,6 +239,22 @@ class _Recorder:
 
     def names(self) -> Sequence[str]:
         return list(self._tables.names())
+
+    def rebound(self, node: Any) -> Any:
+        """A node of a saved plan, a scan as one of the table that has its name now."""
+        if not isinstance(node, Scan):
+            return node
+        table = self.find(node.table)
+        if table is None:
+            raise NameFault(
+                f"the plan reads the table {node.table!r}, which is not registered{suggest(node.table, self.names())}"
+            )
+        if table.schema is not node.table_schema:
+            raise SourceMismatch(
+                f"the plan was made for a table {node.table!r} with the columns {node.table_schema}; "
+                f"the one registered has {table.schema}"
+            )
+        return Scan(table.name, table.version, table.schema, node.columns, node.filters)
 
 
 def _kernels(backend: str) -> Kernels:
