@@ -1,17 +1,19 @@
 """Folds every expression of a plan, and drops relations that do nothing.
 
 What folding means is in `fold`. Here its results take effect: filters that are always or never TRUE, sorts without
-keys, limits that cut nothing.
+keys or whose order nobody sees, limits that cut nothing, DISTINCT where repeats do not matter.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from bireme.data.schema import Schema
 from bireme.plan.context import PlanContext
 from bireme.plan.expr import Expr, Literal, SortKey
-from bireme.plan.relation import Filter, Join, Limit, Rel, Sort, Values
+from bireme.plan.relation import Aggregate, Filter, Join, Limit, Project, Rel, Sort, Values
 from bireme.plan.rules.fold import Folder, only_true
-from bireme.plan.tree import FALSE, TRUE, map_expressions, map_relations, map_sort_key
+from bireme.plan.tree import FALSE, TRUE, map_expressions, map_relations, map_sort_key, project
 
 
 def simplify(plan: Rel, _: PlanContext) -> Rel:
@@ -43,6 +45,8 @@ class _Simplifying:
                 return source
             case Limit(_, 0):
                 return Values((), rel.schema)
+            case Aggregate():
+                rel = _aggregate(rel)
         if not rel.inputs:
             return rel
         return map_expressions(rel, self._folder(rel.inputs[0].schema))
@@ -71,3 +75,32 @@ class _Simplifying:
         if kept:
             return Sort(source, kept, limit, offset)
         return source if limit is None and not offset else Limit(source, limit, offset)
+
+
+# Aggregates whose value depends on the order of rows.
+_ORDERED: Final = frozenset({"first", "last", "array_agg", "list", "string_agg", "any_value"})
+
+
+def _aggregate(rel: Aggregate) -> Aggregate:
+    """A grouping, which does not care in what order rows come."""
+    if any(call.function in _ORDERED for call in rel.aggregates):
+        return rel
+    return Aggregate(_unordered(rel.input), rel.keys, rel.aggregates, rel.names, rel.grouping_sets)
+
+
+def _unordered(rel: Rel) -> Rel:
+    """`rel` without a sort on top that only makes an order."""
+    match rel:
+        case Sort(source, _, None, 0):
+            return _unordered(source)
+        case Project(Sort(source, _, None, 0), exprs, names):
+            return Project(source, exprs, names)
+    return rel
+
+
+def _with_repeats(rel: Rel) -> Rel:
+    """`rel` without a DISTINCT on top: who only asks whether there is a row does not count them."""
+    match rel:
+        case Aggregate(source, keys, (), names, None) if keys:
+            return project(source, keys, names)
+    return rel
