@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 from support.leaks import Ledgers, watched
+
+# How long one example takes says more about the machine than about the code.
+settings.register_profile("bireme", deadline=None)
+settings.load_profile("bireme")
 
 _LEDGERS = Ledgers()
 _LEDGERS.watch()

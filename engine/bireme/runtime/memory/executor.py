@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
+from bireme.data.ids import EventId
 from bireme.data.tier import Tier
+from bireme.observe.event import NO_CAUSE
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.ledger import Use
@@ -81,7 +83,7 @@ class MemoryExecutor:
     async def _relieve(self, missing: int) -> None:
         # Back off where nothing can move: not again before noticeably more is held.
         self._relief_tried_at = self._held() + self._room.ledger.limits[Tier.DEVICE] // 20
-        if await self._demote(self._candidates(), missing, spare_queued=True):
+        if await self._demote(missing, spare_queued=True, cause=NO_CAUSE):
             self._relief_tried_at = 0
 
     async def _serve(self, want: Want) -> None:
@@ -91,7 +93,7 @@ class MemoryExecutor:
                 break
             shortfall = want.nbytes - ledger.free(want.tier)
             spare = want.purpose is Purpose.PRODUCE
-            if not await self._demote(self._candidates(), shortfall, spare_queued=spare):
+            if not await self._demote(shortfall, spare_queued=spare, cause=want.event):
                 break
         self._room.refuse(want)
 
@@ -109,9 +111,9 @@ class MemoryExecutor:
             for entry in holder.state.movable(Tier.DEVICE)
         ]
 
-    async def _demote(self, candidates: Sequence[Candidate], shortfall: int, *, spare_queued: bool) -> bool:
+    async def _demote(self, shortfall: int, *, spare_queued: bool, cause: EventId) -> bool:
         """Moves what the policy chooses. Says whether any batch moved."""
-        chosen = choose_demotions(candidates, shortfall, spare_queued=spare_queued)
+        chosen = choose_demotions(self._candidates(), shortfall, spare_queued=spare_queued)
         if not chosen:
             return False
         for victim in chosen:
@@ -120,10 +122,14 @@ class MemoryExecutor:
         self.moving += len(chosen)
         try:
             async with asyncio.TaskGroup() as group:
-                moves = [group.create_task(self._mover.demote(*victim.handle)) for victim in chosen]
+                moves = [group.create_task(self._move(victim, cause)) for victim in chosen]
         finally:
             self.moving -= len(chosen)
         return any(move.result() == "" for move in moves)
+
+    async def _move(self, victim: Candidate, cause: EventId) -> str:
+        holder, entry = victim.handle
+        return await self._mover.demote(holder, entry, cause)
 
 
 def _place(entry: Entry) -> int:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from bireme.clock import Clock
 from bireme.data.batch import Batch
+from bireme.data.ids import EventId
 from bireme.data.ipc import pack, unpack
 from bireme.data.tier import Tier
 from bireme.errors import EngineBug, StorageError
@@ -57,18 +58,20 @@ class Mover:
     def __repr__(self) -> str:
         return f"<Mover: {len(self._drops)} drops under way>"
 
-    async def demote(self, holder: BatchHolder, entry: Entry) -> str:
+    async def demote(self, holder: BatchHolder, entry: Entry, cause: EventId) -> str:
         """Moves a marked DEVICE or PINNED batch down. Returns "" or, with the batch where it was, the reason."""
         started, old = self._clock.now(), entry.batch
         try:
             batch, reservation = await self._counted(self._demoted(old))
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
-            self._recorder.record(MoveFailed(holder.query, holder.edge.id, old.id, Tier.DISK, reason))
+            self._recorder.record(MoveFailed(holder.query, holder.edge.id, old.id, Tier.DISK, reason, cause))
             holder.end_move(entry, old, None)
             return reason
         seconds = self._clock.now() - started
-        self._recorder.record(Demoted(holder.query, holder.edge.id, old.id, old.tier, batch.tier, old.nbytes, seconds))
+        self._recorder.record(
+            Demoted(holder.query, holder.edge.id, old.id, old.tier, batch.tier, old.nbytes, seconds, cause)
+        )
         holder.end_move(entry, batch, reservation)
         self._free_body(old)
         return ""

@@ -17,7 +17,7 @@ from enum import Enum
 from bireme.data.ids import QueryId
 from bireme.data.tier import Tier
 from bireme.errors import OutOfRoom
-from bireme.observe.event import Overbooked, RoomWanted
+from bireme.observe.event import NO_CAUSE, Overbooked, RoomWanted
 from bireme.observe.recorder import Recorder
 from bireme.runtime.memory.ledger import Ledger, Reservation, Use
 from bireme.units import format_bytes
@@ -33,7 +33,7 @@ class Purpose(Enum):
 class Want:
     """One request in line."""
 
-    __slots__ = ("future", "nbytes", "purpose", "query", "tier", "use")
+    __slots__ = ("event", "future", "nbytes", "purpose", "query", "tier", "use")
 
     def __init__(self, tier: Tier, nbytes: int, use: Use, purpose: Purpose, query: QueryId) -> None:
         self.tier = tier
@@ -41,6 +41,7 @@ class Want:
         self.use = use
         self.purpose = purpose
         self.query = query
+        self.event = NO_CAUSE
         self.future: asyncio.Future[Reservation] = asyncio.get_running_loop().create_future()
 
     def __repr__(self) -> str:
@@ -124,7 +125,7 @@ class Room:
         else:
             self._wants.append(want)
         ledger = self.ledger
-        self._recorder.record(
+        want.event = self._recorder.record(
             RoomWanted(
                 want.query,
                 want.tier,
@@ -172,7 +173,7 @@ class Room:
         granted = self.ledger.take(want.tier, want.nbytes, want.use)
         self._forced = granted
         over = -self.ledger.free(want.tier)
-        self._recorder.record(Overbooked(want.query, want.tier, want.nbytes, over, reason))
+        self._recorder.record(Overbooked(want.query, want.tier, want.nbytes, over, reason, want.event))
         want.future.set_result(granted)
         if want in self._wants:
             self._wants.remove(want)

@@ -1,0 +1,208 @@
+"""What the four executors decide, as stories: facts in, choices out. No loop, no mocks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bireme.data.ids import QueryId
+from bireme.runtime.compute.estimate import RECORDS_MAX, History
+from bireme.runtime.compute.policy import RETRIES_MAX, ReadyList, Remedy, rank, remedy
+from bireme.runtime.memory.policy import Candidate, choose_demotions, relief
+from bireme.runtime.network.policy import FlowView, choose_send
+from bireme.runtime.preload.policy import ScanView, choose_fetch, promotion_room
+
+
+def candidate(name: str, nbytes: int = 10, *, query: int = 1, next_use: int = 1, place: int = 0, queued: bool = False):
+    return Candidate(QueryId(query), next_use, place, nbytes, queued, name)
+
+
+def names(chosen) -> list[str]:
+    return [one.handle for one in chosen]
+
+
+# ---------------------------------------------------------------------------------------------- memory
+
+
+def test_the_furthest_next_use_goes_first() -> None:
+    near, far = candidate("near", next_use=2), candidate("far", next_use=9)
+    assert names(choose_demotions([near, far], 10, spare_queued=False)) == ["far"]
+
+
+def test_the_youngest_query_goes_first_and_the_back_of_a_queue_before_its_front() -> None:
+    old, young = candidate("old", query=1, next_use=9), candidate("young", query=2, next_use=1)
+    front, back = candidate("front", query=2, place=1), candidate("back", query=2, place=7)
+    assert names(choose_demotions([old, young], 10, spare_queued=False)) == ["young"]
+    assert names(choose_demotions([front, back], 10, spare_queued=False)) == ["back"]
+
+
+def test_queued_inputs_go_last_and_never_for_a_producer() -> None:
+    queued, idle = candidate("queued", next_use=9, queued=True), candidate("idle", next_use=1)
+    assert names(choose_demotions([queued, idle], 20, spare_queued=False)) == ["idle", "queued"]
+    assert names(choose_demotions([queued, idle], 20, spare_queued=True)) == ["idle"]
+    assert names(choose_demotions([queued], 20, spare_queued=True)) == []
+
+
+def test_the_last_victim_is_right_sized() -> None:
+    large, exact, tiny = candidate("large", 100, next_use=9), candidate("exact", 12), candidate("tiny", 3)
+    assert names(choose_demotions([large, exact, tiny], 11, spare_queued=False)) == ["exact"]
+    assert names(choose_demotions([large, exact, tiny], 60, spare_queued=False)) == ["large"]
+
+
+def test_batches_of_no_bytes_are_left_alone() -> None:
+    assert choose_demotions([candidate("nothing", 0)], 5, spare_queued=False) == []
+
+
+candidates = st.lists(
+    st.builds(
+        candidate,
+        st.text(max_size=3),
+        st.integers(0, 50),
+        query=st.integers(1, 3),
+        next_use=st.integers(0, 5),
+        place=st.integers(0, 9),
+        queued=st.booleans(),
+    ),
+    max_size=8,
+)
+
+
+@given(candidates, st.integers(1, 200), st.booleans())
+def test_victims_cover_the_shortfall_if_anything_can_and_no_more_than_needed(chosen_from, shortfall, spare) -> None:
+    chosen = choose_demotions(chosen_from, shortfall, spare_queued=spare)
+    eligible = [one for one in chosen_from if one.nbytes and not (spare and one.queued)]
+    freed = sum(one.nbytes for one in chosen)
+    assert freed >= min(shortfall, sum(one.nbytes for one in eligible))
+    assert all(any(one is other for other in eligible) for one in chosen)
+    assert len({id(one) for one in chosen}) == len(chosen)
+    # Without its last victim it would not have been enough.
+    assert not chosen or sum(one.nbytes for one in chosen[:-1]) < shortfall
+
+
+def test_relief_has_hysteresis() -> None:
+    assert relief(85, 100, start=0.85, stop=0.65) == 0
+    assert relief(86, 100, start=0.85, stop=0.65) == 21
+
+
+# --------------------------------------------------------------------------------------------- compute
+
+
+class Ready:
+    """A supplier as the list sees it."""
+
+    def __init__(self, *order: int, work: bool = True) -> None:
+        self.rank = order
+        self.listed = False
+        self.work = work
+
+    def has_work(self) -> bool:
+        return self.work
+
+
+def test_oldest_query_first_then_closest_to_the_result_then_the_plan() -> None:
+    far = rank(query=1, distance=3, position=0)
+    near = rank(query=1, distance=0, position=5)
+    beside = rank(query=1, distance=0, position=6)
+    younger = rank(query=2, distance=0, position=0)
+    assert sorted([younger, beside, far, near]) == [near, beside, far, younger]
+
+
+def test_the_list_serves_by_rank_and_forgets_who_has_nothing() -> None:
+    listed = ReadyList()
+    second, first, idle = Ready(1, 2), Ready(1, 1), Ready(0, 0, work=False)
+    for one in (second, idle, first):
+        listed.offer(one)
+    assert listed.best() is first
+    assert len(listed) == 2
+    assert not idle.listed
+    listed.offer(first)
+    assert len(listed) == 2
+    first.work = second.work = False
+    assert listed.best() is None
+
+
+def test_out_of_memory_first_again_then_in_pieces_then_not_at_all() -> None:
+    def remedies(splittable: bool) -> list[Remedy]:
+        return [remedy(attempt=attempt, repeatable=True, splittable=splittable) for attempt in range(1, 5)]
+
+    assert remedies(True) == [Remedy.AGAIN, Remedy.SPLIT, Remedy.SPLIT, Remedy.SPLIT]
+    assert remedies(False) == [Remedy.AGAIN, Remedy.AGAIN, Remedy.GIVE_UP, Remedy.GIVE_UP]
+    assert RETRIES_MAX == 3
+
+
+def test_what_cannot_be_repeated_fails_at_once() -> None:
+    assert remedy(attempt=1, repeatable=False, splittable=True) is Remedy.GIVE_UP
+
+
+def test_estimates_follow_what_tasks_needed() -> None:
+    history = History()
+    assert history.estimate(1_000) == 1_000
+    for _ in range(RECORDS_MAX):
+        history.learn(1_000, 250)
+    assert history.estimate(1_000) == pytest.approx(250)
+    assert history.estimate(2_000) == pytest.approx(500)
+
+
+def test_tasks_of_similar_size_weigh_more() -> None:
+    history = History()
+    for _ in range(32):
+        history.learn(1 << 10, 1 << 10)
+        history.learn(1 << 20, 1 << 22)
+    assert history.estimate(1 << 10) < 2 * (1 << 10)
+    assert history.estimate(1 << 20) > 3 * (1 << 20)
+
+
+def test_a_shortage_raises_the_estimate_at_once() -> None:
+    history = History()
+    history.learn(1_000, 100)
+    before = history.estimate(1_000)
+    history.suffered(1_000, 500)
+    assert history.estimate(1_000) > 2 * before
+
+
+def test_a_task_over_nothing_needs_nothing() -> None:
+    history = History()
+    history.learn(0, 50)
+    assert history.estimate(0) == 0
+
+
+# ---------------------------------------------------------------------------------------------- preload
+
+
+def scan(order: int, ahead: int, *, depth: int = 4, nbytes: int = 10) -> ScanView:
+    return ScanView((order,), ahead, depth, nbytes, f"{order}")
+
+
+def test_scans_are_served_in_the_order_of_compute_up_to_their_depth() -> None:
+    assert choose_fetch([scan(2, 1), scan(1, 1)], count_left=5, bytes_left=100).handle == "1"
+    assert choose_fetch([scan(2, 1), scan(1, 4)], count_left=5, bytes_left=100).handle == "2"
+    assert choose_fetch([scan(1, 4)], count_left=5, bytes_left=100) is None
+
+
+def test_budgets_hold_but_a_scan_with_nothing_ahead_may_always_fetch_one() -> None:
+    assert choose_fetch([scan(1, 1)], count_left=0, bytes_left=100) is None
+    assert choose_fetch([scan(1, 1, nbytes=101)], count_left=5, bytes_left=100) is None
+    assert choose_fetch([scan(1, 3), scan(2, 0, nbytes=999)], count_left=0, bytes_left=0).handle == "2"
+
+
+def test_promotion_ahead_stays_below_where_demotion_ends() -> None:
+    assert promotion_room(40, 100, stop=0.65) == 25
+    assert promotion_room(80, 100, stop=0.65) == 0
+
+
+# ---------------------------------------------------------------------------------------------- network
+
+
+def test_only_flows_with_credit_send_in_the_order_of_the_plan() -> None:
+    blocked, late, early = (
+        FlowView((0,), 10, 5, 0, "blocked"),
+        FlowView((2,), 5, 5, 0, "late"),
+        FlowView((1,), 5, 9, 0, "early"),
+    )
+    assert choose_send([blocked, late, early]).handle == "early"
+    assert choose_send([blocked]) is None
+
+
+def test_among_equals_the_one_that_waited_longest_sends() -> None:
+    assert choose_send([FlowView((1,), 5, 9, 7, "a"), FlowView((1,), 5, 9, 3, "b")]).handle == "b"

@@ -1,0 +1,349 @@
+"""A worker on a real loop with real threads: life, errors, memory, back pressure, early ends, several queries."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+from support.disk import DiskFaults, MemorySource, MemorySpill
+from support.fake_stages import FakeStages, FakeWork
+from support.small_dags import SCAN, VALUES, dag, edge, emit, one_scan, pipeline, read, scan_then, splits
+
+from bireme.config import Config
+from bireme.data.ids import PipelineId
+from bireme.data.tier import Tier
+from bireme.errors import BiremeError, Cancelled, EngineBug, OutOfRoom, Overflow, Stalled, StorageError
+from bireme.observe import event as events
+from bireme.plan.physical import BuildSink, Dag, GroupSink, GroupSpec, Take
+from bireme.runtime.query import ResultStream
+from bireme.runtime.worker import Worker
+from bireme.units import MIB
+
+ONE, TWO, THREE = PipelineId(1), PipelineId(2), PipelineId(3)
+
+
+def config(**changes: Any) -> Config:
+    settings: dict[str, Any] = {
+        "threads": 2,
+        "memory_bytes_max": 1 << 30,
+        "spill_folder": Path("none"),
+        "spill_bytes_max": 1 << 30,
+        "deadlock_seconds_max": 0.3,
+    }
+    return Config(**(settings | changes))
+
+
+def run(main: Callable[[Worker], Awaitable[Any]], source: MemorySource | None = None, **changes: Any) -> Worker:
+    """Runs `main` with a worker and checks that nothing is left of it."""
+    spill = MemorySpill()
+
+    async def whole() -> Worker:
+        async with Worker(config(**changes), source=source or MemorySource(), spill=spill) as worker:
+            await main(worker)
+            assert worker.ledger.live == 0, worker.ledger
+            assert worker.statistics().queries == 0
+        return worker
+
+    worker = uvloop.run(whole())
+    assert spill.bytes_used == 0
+    return worker
+
+
+async def rows_of(stream: ResultStream) -> list[int]:
+    return [value async for batch in stream for value in batch.column(0).to_pylist()]
+
+
+def happened(worker: Worker, kind: type) -> list[Any]:
+    return [event for _, event in worker.recorder.events() if isinstance(event, kind)]
+
+
+# ------------------------------------------------------------------------------------------------ life
+
+
+def test_a_scan_gives_its_rows_in_order() -> None:
+    async def main(worker: Worker) -> None:
+        stages = FakeStages({ONE: FakeWork(add=1, splits=splits(50, range_bytes=10))})
+        assert await rows_of(worker.run(one_scan(), stages)) == list(range(1, 51))
+        assert stages.counts.set_closed == 1
+
+    worker = run(main)
+    assert len(happened(worker, events.Preloaded)) == 50
+
+
+@pytest.mark.parametrize("take", list(Take))
+def test_every_way_to_take(take: Take) -> None:
+    async def main(worker: Worker) -> None:
+        stages = FakeStages({ONE: FakeWork(splits=splits(20), partitions=3), TWO: FakeWork(add=100)})
+        got = await rows_of(worker.run(scan_then(take, partitions=3), stages))
+        assert sorted(got) == list(range(100, 120))
+        if take is Take.PARTITION:
+            assert got == [value for part in range(3) for value in range(100, 120) if (value - 100) % 3 == part]
+
+    run(main)
+
+
+def test_partitions_without_a_batch_get_their_task_too() -> None:
+    async def main(worker: Worker) -> None:
+        stages = FakeStages({ONE: FakeWork(splits=()), TWO: FakeWork()})
+        assert await rows_of(worker.run(scan_then(Take.PARTITION, partitions=5), stages)) == []
+        assert stages.counts.calls == 5
+
+    run(main)
+
+
+def test_several_queries_at_once_and_one_failure_among_them() -> None:
+    async def main(worker: Worker) -> None:
+        good = [FakeStages({ONE: FakeWork(add=number, splits=splits(30))}) for number in range(4)]
+        bad = FakeStages({ONE: FakeWork(splits=splits(30), fails=1.0)})
+        streams = [worker.run(one_scan(), stages) for stages in (*good, bad)]
+        results = await asyncio.gather(*map(rows_of, streams), return_exceptions=True)
+        assert results[:4] == [list(range(number, number + 30)) for number in range(4)]
+        assert isinstance(results[4], Overflow)
+
+    run(main)
+
+
+def test_closing_a_worker_cancels_its_queries() -> None:
+    async def main() -> None:
+        worker = Worker(config(), source=MemorySource(), spill=MemorySpill())
+        await worker.start()
+        stream = worker.run(one_scan(), FakeStages({ONE: FakeWork(splits=splits(10_000))}))
+        await anext(stream)
+        await worker.close()
+        await worker.close()
+        assert worker.ledger.live == 0
+        with pytest.raises(Cancelled):
+            await rows_of(stream)
+        with pytest.raises(EngineBug, match="not running"):
+            worker.run(one_scan(), FakeStages({ONE: FakeWork()}))
+
+    uvloop.run(main())
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("bireme")]
+
+
+def test_a_stream_closed_early_leaves_nothing_and_more_work_goes_on() -> None:
+    async def main(worker: Worker) -> None:
+        stages = FakeStages({ONE: FakeWork(splits=splits(5_000))})
+        async with worker.run(one_scan(), stages) as stream:
+            await anext(stream)
+        assert (stages.counts.opened, stages.counts.closed, stages.counts.set_closed) == (1, 1, 1)
+        assert stages.counts.calls < 5_000
+        assert await rows_of(worker.run(one_scan(), FakeStages({ONE: FakeWork(splits=splits(3))}))) == [0, 1, 2]
+
+    worker = run(main)
+    assert [event.outcome for event in happened(worker, events.QueryEnded)] == ["closed", "done"]
+
+
+# ---------------------------------------------------------------------------------------------- errors
+
+
+def test_an_error_of_a_stage_that_is_not_ours_is_a_bug_with_its_cause() -> None:
+    class Broken(FakeStages):
+        def splits(self, _: object) -> Any:
+            raise ZeroDivisionError("oops")
+
+    async def main(worker: Worker) -> None:
+        stages = Broken({ONE: FakeWork()})
+        with pytest.raises(EngineBug, match="ZeroDivisionError: oops") as raised:
+            await rows_of(worker.run(one_scan(), stages))
+        assert isinstance(raised.value.__cause__, ZeroDivisionError)
+        assert stages.counts.set_closed == 1
+
+    run(main)
+
+
+def test_bytes_that_cannot_be_read_fail_their_query() -> None:
+    async def main(worker: Worker) -> None:
+        stages = FakeStages({ONE: FakeWork(splits=splits(5, range_bytes=4))})
+        with pytest.raises(StorageError, match="cannot be read"):
+            await rows_of(worker.run(one_scan(), stages))
+
+    run(main, MemorySource(faults=DiskFaults(read_fails=1.0)))
+
+
+def test_work_that_waits_for_itself_is_reported_with_its_story() -> None:
+    async def main(worker: Worker) -> None:
+        waiting = dag(
+            (pipeline(1, VALUES, emit(1), after=(2,)), pipeline(2, VALUES, emit(1), after=(1,))), (edge(1, (1, 2)),)
+        )
+        stages = FakeStages({ONE: FakeWork(), TWO: FakeWork()})
+        with pytest.raises(Stalled, match=r"p1, waiting.* waits for the end of <p2"):
+            await rows_of(worker.run(waiting, stages))
+
+    worker = run(main)
+    assert len(happened(worker, events.DeadlockFound)) == 1
+
+
+def test_an_executor_that_breaks_ends_its_queries_instead_of_hanging_them() -> None:
+    async def main() -> None:
+        worker = Worker(config(), source=MemorySource(), spill=MemorySpill())
+        await worker.start()
+        worker.preload._choose = lambda refused: 1 // 0  # type: ignore[method-assign,assignment,return-value]
+        stream = worker.run(one_scan(), FakeStages({ONE: FakeWork(splits=splits(5, range_bytes=4))}))
+        with pytest.raises(EngineBug, match="the worker broke under the query"):
+            await rows_of(stream)
+        with pytest.raises(EngineBug, match="broke"):
+            await worker.close()
+
+    uvloop.run(main())
+
+
+# ---------------------------------------------------------------------------------------------- memory
+
+
+def test_a_task_that_is_too_large_runs_in_pieces() -> None:
+    async def main(worker: Worker) -> None:
+        works = {ONE: FakeWork(splits=splits(3, rows=64)), TWO: FakeWork(add=1, rows_max=10)}
+        got = await rows_of(worker.run(scan_then(Take.STREAM), FakeStages(works)))
+        assert got == list(range(1, 3 * 64 + 1))
+
+    worker = run(main)
+    assert max(event.pieces for event in happened(worker, events.TaskRetried)) > 1
+
+
+def test_a_row_that_does_not_fit_is_out_of_room() -> None:
+    async def main(worker: Worker) -> None:
+        works = {ONE: FakeWork(splits=splits(2, rows=4)), TWO: FakeWork(rows_max=0)}
+        with pytest.raises(OutOfRoom, match="raise the memory limit"):
+            await rows_of(worker.run(scan_then(Take.STREAM), FakeStages(works)))
+
+    run(main)
+
+
+def test_a_pipeline_that_keeps_rows_is_not_run_twice() -> None:
+    grouping = GroupSink(edge(1, (1,)).id, GroupSpec((), ()))
+
+    async def main(worker: Worker) -> None:
+        stages = FakeStages({ONE: FakeWork(splits=splits(4), state=True, short_of_memory=1.0)})
+        with pytest.raises(OutOfRoom):
+            await rows_of(worker.run(dag((pipeline(1, SCAN, grouping),), (edge(1, (1,)),)), stages))
+
+    worker = run(main)
+    assert not happened(worker, events.TaskRetried)
+
+
+@pytest.mark.parametrize("pinned", [0, 4 * MIB])
+def test_what_does_not_fit_is_demoted_and_comes_back(pinned: int) -> None:
+    async def main(worker: Worker) -> None:
+        works = {ONE: FakeWork(splits=splits(40, rows=100)), TWO: FakeWork(add=1)}
+        got = await rows_of(worker.run(scan_then(Take.PARTITION), FakeStages(works)))
+        assert got == list(range(1, 4_001))
+
+    worker = run(main, memory_bytes_max=8_000, pinned_bytes_max=pinned)
+    demoted = happened(worker, events.Demoted)
+    # The pinned pool holds four pages, so four batches; the rest goes on to disk.
+    assert {event.target for event in demoted} == ({Tier.PINNED, Tier.DISK} if pinned else {Tier.DISK})
+    assert sum(event.nbytes for event in happened(worker, events.Promoted)) >= 20_000
+    # On demand it says for whom; ahead of need, at the watermark, it is nobody's.
+    wanted = {number for number, event in worker.recorder.events() if isinstance(event, events.RoomWanted)}
+    assert {event.cause for event in demoted} <= wanted | {events.NO_CAUSE}
+
+
+def test_states_beyond_the_limit_are_out_of_room_not_a_hang() -> None:
+    sink = BuildSink("t", (), 0, False)
+    late = dag((pipeline(1, SCAN, sink), pipeline(2, SCAN, emit(1), after=(1,))), (edge(1, (2,)),))
+
+    async def main(worker: Worker) -> None:
+        works = {ONE: FakeWork(splits=splits(5, rows=100), state=True, parts=0), TWO: FakeWork(splits=splits(3))}
+        with pytest.raises(OutOfRoom, match="join tables, groups and sorts hold"):
+            await rows_of(worker.run(late, FakeStages(works)))
+
+    run(main, memory_bytes_max=1_000)
+
+
+# ------------------------------------------------------------------------------------ pressure and ends
+
+
+def test_a_caller_that_stops_reading_stops_the_producers() -> None:
+    async def main(worker: Worker) -> None:
+        stages = FakeStages({ONE: FakeWork(splits=splits(400, rows=10)), TWO: FakeWork()})
+        async with worker.run(scan_then(Take.STREAM), stages) as stream:
+            await anext(stream)
+            await settled(worker)
+            assert stages.counts.calls < 60
+            assert worker.compute.running == 0
+            # It waits for its caller, which is no deadlock.
+            await asyncio.sleep(0.7)
+            assert len(await rows_of(stream)) == 3_990
+
+    run(main, result_bytes_max=800, edge_bytes_max=800)
+
+
+def test_enough_ends_what_comes_before_at_once() -> None:
+    async def main(worker: Worker) -> None:
+        stages = FakeStages({ONE: FakeWork(splits=splits(3_000, rows=2)), TWO: FakeWork(limit=3)})
+        assert await rows_of(worker.run(scan_then(Take.SERIAL), stages)) == [0, 1, 2]
+        assert stages.counts.calls < 2_000
+
+    worker = run(main, edge_bytes_max=100)
+    assert {event.how for event in happened(worker, events.PipelineEnded)} == {"enough", "abandoned"}
+
+
+def test_what_nobody_reads_is_still_run_when_something_comes_after_it() -> None:
+    sink = BuildSink("t", (), 0, False)
+    both = dag(
+        (
+            pipeline(1, SCAN, emit(1)),
+            pipeline(2, read(1, Take.SERIAL), emit(2)),
+            pipeline(3, read(1, Take.PARTITION), sink),
+            pipeline(4, VALUES, emit(2), after=(3,)),
+        ),
+        (edge(1, (1,), (2, 3)), edge(2, (2, 4))),
+    )
+
+    async def main(worker: Worker) -> None:
+        works = {
+            ONE: FakeWork(splits=splits(30)),
+            TWO: FakeWork(limit=2),
+            THREE: FakeWork(state=True, parts=0),
+            PipelineId(4): FakeWork(values=(77,)),
+        }
+        assert await rows_of(worker.run(both, FakeStages(works))) == [0, 1, 77]
+
+    run(main)
+
+
+def test_fetching_stays_within_its_depth_ahead_of_the_tasks() -> None:
+    async def main(worker: Worker) -> None:
+        source = worker._source
+        async with worker.run(one_scan(), FakeStages({ONE: FakeWork(splits=splits(200, range_bytes=8))})) as stream:
+            await anext(stream)
+            await settled(worker)
+            assert isinstance(source, MemorySource)
+            assert source.reads < 60
+
+    run(main, result_bytes_max=16)
+
+
+async def settled(worker: Worker) -> None:
+    """Waits until nothing happens any more."""
+    seen = -1
+    while worker.recorder.count != seen or worker.compute.running:
+        seen = worker.recorder.count
+        await asyncio.sleep(0.05)
+
+
+def test_plans_without_a_producer_are_a_bug_that_is_told() -> None:
+    async def main(worker: Worker) -> None:
+        empty = Dag((), (edge(1, ()),), edge(1, ()).id, one_scan().schema)
+        with pytest.raises(BiremeError, match="no pipeline produces"):
+            await rows_of(worker.run(empty, FakeStages({})))
+
+    run(main)
+
+
+def test_a_profile_says_what_each_pipeline_did() -> None:
+    async def main(worker: Worker) -> None:
+        stream = worker.run(scan_then(Take.STREAM), FakeStages({ONE: FakeWork(splits=splits(7)), TWO: FakeWork()}))
+        await rows_of(stream)
+        profile = stream.profile
+        assert (profile.pipelines[ONE].tasks, profile.pipelines[TWO].rows_in, profile.outcome) == (7, 7, "done")
+        text = str(profile)
+        assert text.index("p1: 7 tasks, 7 → 7 rows") < text.index("p2: 7 tasks")
+
+    run(main)
