@@ -15,10 +15,10 @@ from support.planning import catalog_of, context_over, parquet_tables
 from support.rows import difference
 from support.tpc_data import query_texts, tpch_folder
 
-from bireme.data.types import BOOL, INT64
+from bireme.data.types import BOOL, INT32, INT64, STRING
 from bireme.frontend.sql import bind_sql
 from bireme.plan import tree
-from bireme.plan.expr import Aggregation, Call, Column, Literal
+from bireme.plan.expr import Aggregation, Call, Cast, Column, Literal
 from bireme.plan.optimize import RULES
 from bireme.plan.relation import Aggregate, Filter, Join, JoinKind, Project, Rel, Scan
 from bireme.plan.rules.order_joins import order_joins
@@ -278,6 +278,44 @@ def test_a_relation_read_twice_stays_one(shop):
     outer = joins(ordered)[-1]
     assert outer.left is outer.right
     check_same(shop, plan, ordered)
+
+
+@pytest.fixture(scope="module")
+def notes():
+    """Texts of which only those that belong to a known kind are numbers."""
+    with duckdb.connect() as connection:
+        sources = {
+            "note": table(connection, "note", "SELECT i AS id, i % 2 AS kind, if(i % 2 = 0, i::varchar, 'x') AS s "
+            "FROM range(1000) t(i)"),
+            "known": table(connection, "known", "SELECT 0 AS kind"),
+            "value": table(connection, "value", "SELECT i AS v FROM range(5000) t(i)"),
+        }  # fmt: skip
+        yield World(connection, sources)
+
+
+def number(index):
+    return Cast(Column(index, STRING), INT64)
+
+
+def test_what_may_fail_is_not_asked_of_rows_that_a_join_drops(notes):
+    sound = Join(notes.scan("note"), notes.scan("known"), JoinKind.INNER, (Column(1, INT64),), (as_bigint(0),))
+    positive = Filter(sound, Call("lt", (Literal(5, INT64), number(2)), BOOL))
+    keyed = Join(sound, notes.scan("value"), JoinKind.INNER, (number(2),), (Column(0, INT64),))
+    kept = Join(sound, notes.scan("value"), JoinKind.SEMI, (number(2),), (Column(0, INT64),))
+    for plan in (positive, keyed, kept):
+        ordered = order_joins(plan, context_over(notes.sources))
+        casting = [rel for rel in tree.relations(ordered) if any(asks_number(expr) for expr in tree.expressions(rel))]
+        assert casting
+        assert all(tables_of(rel) >= {"note", "known"} for rel in casting)
+        check_same(notes, plan, ordered)
+
+
+def as_bigint(index):
+    return Cast(Column(index, INT32), INT64)
+
+
+def asks_number(expr):
+    return any(isinstance(part, Cast) and part.arg.type is STRING for part in tree.walk(expr))
 
 
 @pytest.fixture(scope="module")

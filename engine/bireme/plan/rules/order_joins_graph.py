@@ -21,7 +21,9 @@ from typing import Protocol
 from bireme.data.types import BOOL
 from bireme.plan import tree
 from bireme.plan.expr import Call, Column, Expr
+from bireme.plan.raises import may_raise
 from bireme.plan.relation import Filter, Join, JoinKind, Project, Rel
+from bireme.plan.rules.push_predicates import without_raising
 
 _ATTACHED = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.MARK, JoinKind.SINGLE, JoinKind.RIGHT})
 _KEEPS_LEFT_ONLY = frozenset({JoinKind.SEMI, JoinKind.ANTI})
@@ -60,7 +62,7 @@ class Unit:
 
 @dataclass(slots=True, eq=False)
 class EqualityClass:
-    """Expressions that are equal in every row of the result, with the units each of them reads."""
+    """Expressions that are equal in every row of the result, with the units that must have met to compute each."""
 
     members: list[Expr]
     units: list[int]
@@ -109,8 +111,16 @@ class JoinGraph:
         self.width += columns
         return start
 
-    def add_conjunct(self, expr: Expr) -> None:
-        """Adds a condition that every row of the result must meet."""
+    def add_conjunct(self, expr: Expr, inside: int) -> None:
+        """Adds a condition that every row of the result must meet, and that stood above the units `inside`.
+
+        One that may raise is tested no earlier than there, when all of these have met.
+        """
+        safe = without_raising(expr)
+        if safe is None:
+            self.predicates.append(Predicate(expr, inside))
+            return
+        expr = safe
         if expr.__class__ is Call and len(expr.args) == 2:
             left, right = expr.args
             left_units, right_units = self.units_read(left), self.units_read(right)
@@ -122,6 +132,16 @@ class JoinGraph:
                     self.predicates.append(Predicate(expr, left_units | right_units, (left, right)))
                     return
         self.predicates.append(Predicate(expr, self.units_read(expr)))
+
+    def add_key(self, left: Expr, left_inside: int, right: Expr, right_inside: int, *, null_equal: bool) -> None:
+        """Adds a key pair of an inner join of the two sets of units."""
+        if null_equal or not tree.column_mask(left) or not tree.column_mask(right):
+            function = "is_not_distinct" if null_equal else "eq"
+            self.add_conjunct(Call(function, (left, right), BOOL), left_inside | right_inside)
+            return
+        left_units = left_inside if may_raise(left) else self.units_read(left)
+        right_units = right_inside if may_raise(right) else self.units_read(right)
+        self._equate(left, left_units, right, right_units)
 
     def _equate(self, left: Expr, left_units: int, right: Expr, right_units: int) -> None:
         first, second = self._class_of(left, left_units), self._class_of(right, right_units)
@@ -186,9 +206,11 @@ class _Extraction:
             rel = tree.map_subqueries(rel, self.visit)
         match rel:
             case Filter(source, predicate):
+                first_unit = len(self.graph.units)
                 outputs, shape = self.walk(source)
+                inside = self._since(first_unit)
                 for part in tree.conjuncts(predicate):
-                    self.graph.add_conjunct(tree.substitute(part, outputs))
+                    self.graph.add_conjunct(tree.substitute(part, outputs), inside)
                 return outputs, shape
             case Project(source, exprs):
                 outputs, shape = self.walk(source)
@@ -200,6 +222,10 @@ class _Extraction:
             case _:
                 raise AssertionError(rel)
 
+    def _since(self, first_unit: int) -> int:
+        """The units that were added from this one on."""
+        return (1 << len(self.graph.units)) - (1 << first_unit)
+
     def _leaf(self, rel: Rel) -> tuple[tuple[Expr, ...], Shape]:
         rel = self.visit(rel)
         fields = rel.schema.fields
@@ -208,14 +234,22 @@ class _Extraction:
         return columns, len(self.graph.units) - 1
 
     def _inner(self, rel: Join) -> tuple[tuple[Expr, ...], Shape]:
+        first_left = len(self.graph.units)
         left, left_shape = self.walk(rel.left)
+        first_right = len(self.graph.units)
         right, right_shape = self.walk(rel.right)
+        right_inside = self._since(first_right)
+        left_inside = self._since(first_left) & ~right_inside
         for index, (left_key, right_key) in enumerate(zip(rel.left_keys, rel.right_keys, strict=True)):
-            sides = (tree.substitute(left_key, left), tree.substitute(right_key, right))
-            function = "is_not_distinct" if index < rel.null_equal_count else "eq"
-            self.graph.add_conjunct(Call(function, sides, BOOL))
+            self.graph.add_key(
+                tree.substitute(left_key, left),
+                left_inside,
+                tree.substitute(right_key, right),
+                right_inside,
+                null_equal=index < rel.null_equal_count,
+            )
         for part in tree.conjuncts(rel.residual):
-            self.graph.add_conjunct(tree.substitute(part, (*left, *right)))
+            self.graph.add_conjunct(tree.substitute(part, (*left, *right)), left_inside | right_inside)
         return (*left, *right), (left_shape, right_shape)
 
     def _attach(self, rel: Join) -> tuple[tuple[Expr, ...], Shape]:
@@ -224,7 +258,7 @@ class _Extraction:
         kept_keys, added_keys = (rel.right_keys, rel.left_keys) if mirrored else (rel.left_keys, rel.right_keys)
         first_unit = len(self.graph.units)
         outputs, shape = self.walk(kept)
-        inside = (1 << len(self.graph.units)) - (1 << first_unit)
+        inside = self._since(first_unit)
         right = self.visit(added)
         fields = right.schema.fields
         start = self.graph.width
@@ -233,13 +267,12 @@ class _Extraction:
         keys = tuple([tree.substitute(key, outputs) for key in kept_keys])
         residual = None if rel.residual is None else tree.substitute(rel.residual, both)
         marked = rel.kind is JoinKind.MARK
+        tested = keys if residual is None else (*keys, residual)
         needs = 0
-        for expr in (*keys, *tree.conjuncts(residual)):
-            own = tree.column_mask(expr) & ((1 << start) - 1)
-            for column in tree.columns_in(own):
-                needs |= 1 << self.graph.unit_of[column]
-        if not needs or rel.kind is JoinKind.SINGLE:
-            # A SINGLE join may fail: it is never asked of rows that the query would not have asked it of.
+        for column in tree.columns_in(tree.mask_of(tested) & ((1 << start) - 1)):
+            needs |= 1 << self.graph.unit_of[column]
+        if not needs or rel.kind is JoinKind.SINGLE or any(may_raise(expr) for expr in tested):
+            # What may fail is never asked of rows that the query would not have asked it of.
             needs = inside
         attachment = Attachment(
             JoinKind.LEFT if mirrored else rel.kind,

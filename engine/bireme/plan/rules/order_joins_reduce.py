@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from bireme.plan import tree
 from bireme.plan.expr import Column, Expr
+from bireme.plan.raises import may_raise
 from bireme.plan.relation import Aggregate, Filter, Join, JoinKind, Project, Rel
 from bireme.plan.rules.order_joins_graph import Attachment, JoinGraph, Unit
 from bireme.plan.statistics.estimator import Estimator
@@ -119,12 +120,11 @@ def _best_reducer(
 
 def _reducers(graph: JoinGraph, number: int, key: Expr) -> Iterator[_Reducer]:
     """Tables that hold `key`, in every row of the result, among the values of a column."""
-    equals = [key]
+    equals = [] if may_raise(key) else [(key, graph.units_read(key))]
     for group in graph.classes:
         if any(key is member for member in group.members):
-            equals = group.members
-    for member in equals:
-        units = graph.units_read(member)
+            equals = list(zip(group.members, group.units, strict=True))
+    for member, units in equals:
         leaf = units.bit_length() - 1
         if units == 1 << leaf and leaf != number and graph.units[leaf].attachment is None:
             unit = graph.units[leaf]
@@ -133,7 +133,7 @@ def _reducers(graph: JoinGraph, number: int, key: Expr) -> Iterator[_Reducer]:
         attachment = unit.attachment
         if attachment is not None and attachment.kind is JoinKind.SEMI:
             for left, right in zip(attachment.left_keys, attachment.right_keys, strict=True):
-                if any(left is member for member in equals):
+                if any(left is member for member, _ in equals):
                     yield _Reducer(index, attachment.right, right)
 
 
