@@ -69,7 +69,7 @@ nb::tuple run_program(const Program& program, nb::handle source, bool with_colum
 }  // namespace
 
 void bind_program(nb::module_& module) {
-  nb::exception<NotAscii>(module, "NotAscii");
+  nb::exception<NeedsReference>(module, "NeedsReference");
   nb::class_<Program>(module, "Program", "A list of typed nodes, each after its arguments; see program.hpp.")
       .def(nb::init<>())
       .def(

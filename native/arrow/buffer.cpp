@@ -2,17 +2,18 @@
 
 #include <atomic>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
 #include <vector>
 
+#include "arrow/pages.hpp"
+
 namespace bireme {
 
 namespace {
 
-constexpr int64_t kAlignment = 64;
+constexpr int64_t kAlignment = kBlockAlignment;
 constexpr int64_t kPadding = 64;
 constexpr int64_t kPooledMin = 16 * 1024;
 constexpr int64_t kPooledBytesMax = int64_t{128} << 20;
@@ -48,7 +49,7 @@ class Pool {
         return block;
       }
     }
-    void* block = std::aligned_alloc(kAlignment, static_cast<size_t>(capacity));
+    void* block = allocate_block(capacity);
     if (block == nullptr) {
       in_use_.fetch_sub(capacity, std::memory_order_relaxed);
       throw std::bad_alloc();
@@ -70,7 +71,14 @@ class Pool {
         }
       }
     }
-    std::free(block);
+    free_block(block, capacity);
+  }
+
+  // The block at a larger size, if that takes no copy; else null, and it is as it was.
+  void* grow(void* block, int64_t from, int64_t to) noexcept {
+    void* larger = grow_block(block, from, to);
+    if (larger != nullptr) in_use_.fetch_add(to - from, std::memory_order_relaxed);
+    return larger;
   }
 
   void set_limit(int64_t bytes) {
@@ -95,7 +103,7 @@ class Pool {
       auto& free = free_[index];
       const int64_t capacity = int64_t{4 + index % 4} << (index / 4 + 14 - 2);
       while (!free.empty() && pooled_ > bytes) {
-        std::free(free.back());
+        free_block(free.back(), capacity);
         free.pop_back();
         pooled_ -= capacity;
       }
@@ -130,7 +138,17 @@ void Buffer::grow(int64_t size) {
     return;
   }
   const int64_t used = size_;
-  Buffer larger(size > 2 * used ? size : 2 * used);
+  const int64_t wanted = size > 2 * used ? size : 2 * used;
+  if (data_ != nullptr) {
+    void* larger = pool().grow(data_, capacity_, block_size(wanted));
+    if (larger != nullptr) {
+      data_ = larger;
+      capacity_ = block_size(wanted);
+      size_ = size;
+      return;
+    }
+  }
+  Buffer larger(wanted);
   if (used > 0) std::memcpy(larger.data(), data_, static_cast<size_t>(used));
   larger.size_ = size;
   swap(larger);

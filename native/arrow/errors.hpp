@@ -21,8 +21,9 @@ struct DomainFault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A kernel for ASCII met other text; the Python side runs the batch again without that kernel.
-struct NotAscii : std::runtime_error {
+// A kernel met a value that it leaves to the reference backend, such as text that is not ASCII; the Python side runs the
+// batch again without that kernel.
+struct NeedsReference : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 

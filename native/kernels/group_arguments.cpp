@@ -17,6 +17,7 @@ void ArgumentRows::read(const Column& source, int64_t first, int64_t length, con
   column = &source;
   begin = first;
   rows = length;
+  listed_ = false;
   all_groups = groups_of_rows;
   uint8_t valid[kVectorRows];
   has_nulls = read_validity(source, first, length, valid);
@@ -30,16 +31,23 @@ void ArgumentRows::read(const Column& source, int64_t first, int64_t length, con
   if (!has_nulls) {
     count = length;
     groups = groups_of_rows;
-    for (int64_t row = 0; row < length; ++row) positions[row] = first + row;
     return;
   }
   count = 0;
   for (int64_t row = 0; row < length; ++row) {
-    positions[count] = first + row;
-    chosen_[count] = groups_of_rows[row];
+    chosen_[count] = static_cast<uint16_t>(row);
+    chosen_groups_[count] = groups_of_rows[row];
     count += valid[row];
   }
-  groups = chosen_;
+  groups = chosen_groups_;
+}
+
+const int64_t* ArgumentRows::positions() {
+  if (!listed_) {
+    for (int64_t index = 0; index < count; ++index) positions_[index] = begin + (has_nulls ? chosen_[index] : index);
+    listed_ = true;
+  }
+  return positions_;
 }
 
 void ArgumentNumbers::read(const ArgumentRows& valid) {
@@ -50,7 +58,8 @@ void ArgumentNumbers::read(const ArgumentRows& valid) {
   }
   if (kind == Kind::Decimal128) {
     for (int64_t index = 0; index < valid.count; ++index) {
-      std::memcpy(&scratch_.wides[index], column.as<char>() + 16 * valid.positions[index], 16);
+      const int64_t row = valid.begin + (valid.has_nulls ? valid.chosen()[index] : index);
+      std::memcpy(&scratch_.wides[index], column.as<char>() + 16 * row, 16);
     }
     wide = scratch_.wides;
     return;
@@ -64,7 +73,7 @@ void ArgumentNumbers::read(const ArgumentRows& valid) {
   if (valid.has_nulls) {
     // In place is fine: the n-th valid row is never before the n-th place.
     for (int64_t index = 0; index < valid.count; ++index) {
-      scratch_.words[index] = words[valid.positions[index] - valid.begin];
+      scratch_.words[index] = words[valid.chosen()[index]];
     }
     words = scratch_.words;
   }

@@ -23,12 +23,19 @@ struct ArgumentRows {
   int64_t rows = 0;  // in the vector
   bool has_nulls = false;
   int64_t count = 0;  // valid ones
-  int64_t positions[kVectorRows];  // theirs, in the column
   const uint32_t* groups = nullptr;  // theirs
   const uint32_t* all_groups = nullptr;  // of all rows
 
+  // Where the valid rows are in the column.
+  const int64_t* positions();
+  // Which rows of the vector are valid; only if there are NULLs.
+  const uint16_t* chosen() const { return chosen_; }
+
  private:
-  uint32_t chosen_[kVectorRows];
+  uint32_t chosen_groups_[kVectorRows];
+  uint16_t chosen_[kVectorRows];
+  bool listed_ = false;
+  int64_t positions_[kVectorRows];
 };
 
 // Valid numbers as they are summed. Which of the pointers is set depends on the type.

@@ -234,6 +234,16 @@ void KeyRows::number_codes(State& state, const TextIndex& index, TextIndex* add,
                            uint32_t* numbers) {
   const Column& dictionary = *state.column->dictionary;
   const int32_t* codes = state.column->codes() + begin;
+  if (!state.has_nulls) {
+    // Mostly all entries are known by now; marks are above all numbers.
+    const uint32_t* memo = state.memo.data();
+    uint32_t highest = 0;
+    for (int64_t row = 0; row < rows; ++row) {
+      numbers[row] = memo[codes[row]];
+      highest = std::max(highest, numbers[row]);
+    }
+    if (highest < kIsNull) return;
+  }
   for (int64_t row = 0; row < rows; ++row) {
     numbers[row] = kNoEntry;
     if (state.valid[static_cast<size_t>(row)] == 0) continue;

@@ -1,6 +1,7 @@
 #include "kernels/group_sums.hpp"
 
 #include "arrow/errors.hpp"
+#include "kernels/group_loops.hpp"
 
 namespace bireme {
 
@@ -16,13 +17,6 @@ inline void add_in_lanes(const uint32_t* groups, int64_t rows, T (*lanes)[kFewGr
     for (int lane = 0; lane < kLanes; ++lane) lanes[lane][groups[row + lane]] += value(row + lane);
   }
   for (; row < rows; ++row) lanes[0][groups[row]] += value(row);
-}
-
-// Bits that any of the magnitudes has, so a bound of all of them.
-uint64_t magnitude_bits(const int64_t* values, int64_t rows) {
-  uint64_t bits = 0;
-  for (int64_t row = 0; row < rows; ++row) bits |= static_cast<uint64_t>(values[row] ^ (values[row] >> 63));
-  return bits;
 }
 
 // Whether a vector of values within these bits can be added up in 64 bits.
@@ -77,13 +71,13 @@ void ExactSums::add_to(uint32_t group, int128 value) {
 }
 
 bool ExactSums::add_few(const int64_t* values, const uint32_t* groups, int64_t rows) {
-  if (!sums_fit(magnitude_bits(values, rows))) return false;
   int64_t lanes[kLanes][kFewGroups] = {};
   if (groups_ == 1) {
-    int64_t sum = 0;
-    for (int64_t row = 0; row < rows; ++row) sum += values[row];
-    lanes[0][0] = sum;
+    uint64_t bits = 0;
+    lanes[0][0] = group_loops().sum_words(values, rows, &bits);
+    if (!sums_fit(bits)) return false;
   } else {
+    if (!sums_fit(group_loops().magnitude_bits(values, rows))) return false;
     add_in_lanes(groups, rows, lanes, [values](int64_t row) { return values[row]; });
   }
   for (int64_t group = 0; group < groups_; ++group) {

@@ -206,7 +206,7 @@ void GroupTable::update_vector(const Batch& batch, int64_t position, int64_t beg
     argument.add(valid);
     for (Step& step : steps_) {
       if (step.argument != static_cast<int>(index) || !step.extremes) continue;
-      step.extremes->add(*valid.column, valid.positions, valid.groups, valid.count);
+      step.extremes->add(*valid.column, valid.positions(), valid.groups, valid.count);
     }
   }
   int64_t positions[kVectorRows];
@@ -263,7 +263,7 @@ void GroupTable::merge_step(Step& step, const Column* state, int64_t begin, int6
   if (step.merges_sum || step.extremes) valid.read(state[0], begin, rows, groups);
   if (step.extremes) {
     check_column(state[0], step.aggregate.type, "the state of an aggregate");
-    step.extremes->add(state[0], valid.positions, valid.groups, valid.count);
+    step.extremes->add(state[0], valid.positions(), valid.groups, valid.count);
   }
   if (step.merges_sum) arguments_[static_cast<size_t>(step.argument)].merge_sums(valid);
   if (step.merges_count) {

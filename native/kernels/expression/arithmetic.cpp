@@ -66,14 +66,33 @@ void resolve_decimal(Node& node) {
   }
 }
 
+// The ends of the range of 32 bits stand for infinity elsewhere, and are not dates here.
+constexpr int64_t kDateMax = std::numeric_limits<int32_t>::max() - 1;
+
+template <Arithmetic op>
+void move_date(Call& call) {
+  int32_t* out = call.out_as<int32_t>();
+  auto* bad = call.arena.take_array<uint8_t>(call.rows);
+  unsigned any = 0;
+  for (int64_t row = 0; row < call.rows; ++row) {
+    const int64_t days = call.args[1]->at<int32_t>(row);
+    const int64_t moved = call.args[0]->at<int32_t>(row) + (op == Arithmetic::Add ? days : -days);
+    out[row] = static_cast<int32_t>(moved);
+    bad[row] = moved < -kDateMax || moved > kDateMax;
+    any |= bad[row];
+  }
+  if (any != 0) call.reject<Overflow>(bad);
+}
+
 template <Arithmetic op>
 void resolve_arithmetic(Node& node, std::span<const Node* const>) {
   expect_args(node, 2);
+  // A date and a count of days.
   const bool moves_date = node.type.kind == Kind::Date32 && node.arg_types[0].kind == Kind::Date32 &&
                           node.arg_types[1].kind == Kind::Int32 && op != Arithmetic::Multiply;
   if (moves_date) {
     node.can_raise = true;
-    node.kernel = typed<op>;
+    node.kernel = move_date<op>;
     return;
   }
   if (is_decimal(node.type.kind)) return resolve_decimal<op>(node);

@@ -274,7 +274,9 @@ void rescale_time(Call& call) {
       count = floor_divide(static_cast<int64_t>(value), -factor);
     }
     out = static_cast<Out>(count);
-    return wrong | (static_cast<int64_t>(out) != count);
+    // The ends of the range of 32 bits are not dates.
+    if constexpr (sizeof(Out) == 4) wrong |= count <= -INT32_MAX || count >= INT32_MAX;
+    return wrong;
   });
 }
 
@@ -321,7 +323,7 @@ void dates_to_text(Call& call) {
   constexpr int64_t kLast = days_of(9999, 12, 31);
   for (int64_t row = 0; row < call.rows; ++row) {
     const bool valid = call.valid == nullptr || call.valid[row];
-    if (valid && (days[row] < kFirst || days[row] > kLast)) throw NotAscii("cast of a far date to varchar");
+    if (valid && (days[row] < kFirst || days[row] > kLast)) throw NeedsReference("cast of a far date to varchar");
   }
   to_text(call);
 }

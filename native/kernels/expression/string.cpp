@@ -1,4 +1,4 @@
-// Functions of texts. Positions and lengths count code points; lower, upper, ilike and trim know ASCII only and throw NotAscii
+// Functions of texts. Positions and lengths count code points; lower, upper, ilike and trim know ASCII only and throw NeedsReference
 // for what else they meet.
 #include <algorithm>
 
@@ -40,7 +40,7 @@ std::string lowered(std::string_view text) {
 
 void check_ascii(const Call& call) {
   for (int64_t row = 0; row < call.rows; ++row) {
-    if (is_live(call, row) && !is_ascii(call.args[0]->at<Str>(row).view())) throw NotAscii(call.node.function);
+    if (is_live(call, row) && !is_ascii(call.args[0]->at<Str>(row).view())) throw NeedsReference(call.node.function);
   }
 }
 
@@ -193,7 +193,7 @@ std::string_view trimmed(std::string_view text, bool left, bool right, const Nod
   while (right && !text.empty() && text.back() == ' ') text.remove_suffix(1);
   // Other alphabets have blanks of their own.
   const bool foreign = (left && !text.empty() && text.front() < 0) || (right && !text.empty() && text.back() < 0);
-  if (foreign) throw NotAscii(node.function);
+  if (foreign) throw NeedsReference(node.function);
   return text;
 }
 

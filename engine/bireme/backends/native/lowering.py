@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from bireme.backends.native import _kernels
-from bireme.data.types import BOOL, DATE, DECIMAL64_DIGITS, DataType, Kind, decimal
+from bireme.data.types import BOOL, DATE, DECIMAL64_DIGITS, STRING, DataType, Kind, decimal
 from bireme.errors import Unsupported
 from bireme.plan.expr import Call, Case, Cast, Column, Expr, InList, Interval, Literal
 
@@ -31,7 +31,7 @@ _EPOCH_MOMENT: Final = datetime.datetime(1970, 1, 1)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 _COMPARISONS: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct"})
 # Functions that handle ASCII only; where they meet other text, the program runs again without them.
-_ASCII_ONLY: Final = frozenset({"lower", "upper", "ilike"})
+_ASCII_ONLY: Final = frozenset({"lower", "upper", "ilike", "trim", "ltrim", "rtrim"})
 
 
 class Missing(Exception):
@@ -119,6 +119,8 @@ class Lowering:
     # ---------------------------------------------------------------------------------------- structure
 
     def _cast(self, expr: Cast) -> int:
+        if expr.arg.type is DATE and expr.type is STRING and not self._ascii_only:
+            raise Missing(expr, "dates before the year 1 or after 9999 are written by the reference backend")
         return self._cast_node(expr, self.node(expr.arg), expr.arg.type, expr.type, expr.safe)
 
     def _cast_node(self, expr: Expr, arg: int, source: DataType, target: DataType, safe: bool = False) -> int:

@@ -73,7 +73,7 @@ class NativeProgram:
             return select(batch, [expr.index for expr in self._exprs if isinstance(expr, Column)], self._names)
         try:
             return self._run(self._fast, batch)
-        except _kernels.NotAscii:
+        except _kernels.NeedsReference:
             if self._any_text is None:
                 self._any_text = self._compile(ascii_only=False)
             return self._run(self._any_text, batch)
@@ -175,30 +175,38 @@ class NativeProgram:
 
 
 def _boundary(root: Expr, missing: Expr) -> Expr:
-    """What goes to the reference for `missing`: itself, or the outermost lazy expression around it if it may fail."""
-    if not any(part is missing for part in walk(root)):
+    """What goes to the reference for `missing`: it, or as little around it as has a type that can come back.
+
+    Where it may fail, that is the outermost lazy expression around it.
+    """
+    path = _path(root, missing)
+    if not path:
         return root  # a part that lowering made up
-    return (_lazy_parent(root, missing) or missing) if _may_fail(missing) else missing
+    if _may_fail(missing):
+        for part in path[:-1]:
+            if isinstance(part, Case) or (isinstance(part, Call) and part.function == "coalesce"):
+                return part
+    for part in reversed(path):
+        if format_of(part.type) is not None and not isinstance(part, Column):
+            return part
+    return root
+
+
+def _path(root: Expr, wanted: Expr) -> list[Expr]:
+    """The expressions from `root` down to `wanted`; empty where it is not there."""
+    if root is wanted:
+        return [root]
+    for operand in operands(root):
+        below = _path(operand, wanted)
+        if below:
+            return [root, *below]
+    return []
 
 
 def _may_fail(expr: Expr) -> bool:
     return any(
         (isinstance(part, Call) and can_fail(part)) or (isinstance(part, Cast) and not part.safe) for part in walk(expr)
     )
-
-
-def _lazy_parent(root: Expr, wanted: Expr) -> Expr | None:
-    """The outermost CASE or coalesce at or below `root` that holds `wanted`."""
-    if root is wanted:
-        return None
-    lazy = isinstance(root, Case) or (isinstance(root, Call) and root.function == "coalesce")
-    if lazy and any(part is wanted for part in walk(root)):
-        return root
-    for operand in operands(root):
-        found = _lazy_parent(operand, wanted)
-        if found is not None:
-            return found
-    return None
 
 
 def _take(batch: pa.RecordBatch, positions: pa.Array) -> pa.RecordBatch:

@@ -1,0 +1,79 @@
+#include "arrow/pages.hpp"
+
+#include <cstdlib>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+namespace bireme {
+
+#ifdef __linux__
+
+namespace {
+
+constexpr int64_t kMappedMin = int64_t{4} << 20;
+constexpr int64_t kHugePage = int64_t{2} << 20;
+
+int64_t whole_pages(int64_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }
+
+// Addresses for `length` bytes that start at a huge page, backed by nothing yet; or null.
+char* reserve(int64_t length) {
+  const int64_t wanted = length + kHugePage;
+  void* mapped = mmap(nullptr, static_cast<size_t>(wanted), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  auto* const first = static_cast<char*>(mapped);
+  const int64_t before = (kHugePage - static_cast<int64_t>(reinterpret_cast<uintptr_t>(first) % kHugePage)) % kHugePage;
+  if (before > 0) munmap(first, static_cast<size_t>(before));
+  munmap(first + before + length, static_cast<size_t>(kHugePage - before));
+  return first + before;
+}
+
+}  // namespace
+
+void* allocate_block(int64_t bytes) noexcept {
+  if (bytes < kMappedMin) return std::aligned_alloc(kBlockAlignment, static_cast<size_t>(bytes));
+  const int64_t length = whole_pages(bytes);
+  char* block = reserve(length);
+  if (block == nullptr) return nullptr;
+  if (mprotect(block, static_cast<size_t>(length), PROT_READ | PROT_WRITE) != 0) {
+    munmap(block, static_cast<size_t>(length));
+    return nullptr;
+  }
+  madvise(block, static_cast<size_t>(length), MADV_HUGEPAGE);  // a wish: whether it is granted does not matter
+  return block;
+}
+
+void free_block(void* block, int64_t bytes) noexcept {
+  if (bytes < kMappedMin) {
+    std::free(block);
+  } else {
+    munmap(block, static_cast<size_t>(whole_pages(bytes)));
+  }
+}
+
+void* grow_block(void* block, int64_t from, int64_t to) noexcept {
+  if (from < kMappedMin) return nullptr;
+  const int64_t length = whole_pages(to);
+  if (length == whole_pages(from)) return block;
+  char* place = reserve(length);
+  if (place == nullptr) return nullptr;
+  void* moved = mremap(block, static_cast<size_t>(whole_pages(from)), static_cast<size_t>(length),
+                       MREMAP_MAYMOVE | MREMAP_FIXED, place);
+  if (moved == MAP_FAILED) {
+    munmap(place, static_cast<size_t>(length));
+    return nullptr;
+  }
+  madvise(moved, static_cast<size_t>(length), MADV_HUGEPAGE);
+  return moved;
+}
+
+#else
+
+void* allocate_block(int64_t bytes) noexcept { return std::aligned_alloc(kBlockAlignment, static_cast<size_t>(bytes)); }
+void free_block(void* block, int64_t) noexcept { std::free(block); }
+void* grow_block(void*, int64_t, int64_t) noexcept { return nullptr; }
+
+#endif
+
+}  // namespace bireme
