@@ -73,8 +73,9 @@ def new_since(files: dict[str, str], threads: set[str], of_interest: Callable[[s
 
 
 def _ours(target: str) -> bool:
-    # Libraries keep shared objects, caches and temporary databases open for good reasons of theirs.
-    return "bireme" in target or target.endswith((".parquet", ".arrow", ".spill", "(deleted)"))
+    # Libraries keep shared objects and databases open for reasons of theirs, and a session that several tests share
+    # keeps the files that it has read.
+    return "spill" in target or target.endswith((".arrow", ".partial"))
 
 
 @contextmanager
