@@ -4,7 +4,6 @@ import datetime
 import operator
 import os
 import random
-import threading
 from decimal import Decimal
 
 import duckdb
@@ -16,8 +15,6 @@ from support.parquet_files import COLUMNS, duckdb_file, fetch, polars_file, read
 from bireme.data.types import BOOL, INT64, STRING, decimal
 from bireme.errors import ArgumentFault, SourceChanged, SourceMismatch, SourceMissing, Unsupported
 from bireme.plan.expr import Call, Column, InList, Literal
-from bireme.storage.base import ByteRange
-from bireme.storage.local import LocalByteSource, file_version
 from bireme.storage.parquet import open_parquet
 from bireme.storage.parquet_file import parse_metadata, read_file
 from bireme.storage.parquet_footer import read_footer
@@ -403,90 +400,6 @@ def test_a_replaced_file_is_noticed_even_with_equal_size_and_time(tmp_path):
     (tmp_path / "other.parquet").replace(path)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert source.refresh() is not source
-
-
-# ---------------------------------------------------------------------------------------- local reads
-
-
-def test_reads_are_exact_and_faults_are_named(tmp_path):
-    path = tmp_path / "bytes"
-    path.write_bytes(bytes(range(256)))
-    reads = LocalByteSource()
-    assert reads.read(ByteRange(str(path), 10, 20)).to_pybytes() == bytes(range(10, 30))
-    assert len(reads.read(ByteRange(str(path), 5, 0))) == 0
-    with pytest.raises(SourceChanged, match="bytes"):
-        reads.read(ByteRange(str(path), 250, 10))
-    with pytest.raises(SourceChanged):
-        reads.read(ByteRange(str(path), 0, 1, "another version"))
-    with pytest.raises(SourceMissing, match="missing"):
-        reads.read(ByteRange(str(tmp_path / "missing"), 0, 1))
-    reads.close()
-
-
-def test_a_write_during_a_read_is_noticed(tmp_path, monkeypatch):
-    path = tmp_path / "bytes"
-    path.write_bytes(b"a" * 100)
-    version = file_version(path.stat())
-    preadv = os.preadv
-
-    def slow_preadv(*arguments):
-        count = preadv(*arguments)
-        path.write_bytes(b"b" * 101)
-        return count
-
-    with LocalByteSource() as reads:
-        assert reads.read(ByteRange(str(path), 0, 10, version)).to_pybytes() == b"a" * 10
-        monkeypatch.setattr(os, "preadv", slow_preadv)
-        with pytest.raises(SourceChanged):
-            reads.read(ByteRange(str(path), 0, 10, version))
-
-
-def open_descriptors():
-    return len(os.listdir("/proc/self/fd"))
-
-
-def test_descriptors_are_bounded_and_closed(tmp_path):
-    paths = []
-    for number in range(12):
-        path = tmp_path / str(number)
-        path.write_bytes(bytes([number]) * 10)
-        paths.append(str(path))
-    before = open_descriptors()
-    reads = LocalByteSource(open_files_max=3)
-    for _ in range(3):
-        for number, path in enumerate(paths):
-            assert reads.read(ByteRange(path, 2, 3)).to_pybytes() == bytes([number]) * 3
-        assert open_descriptors() <= before + 3
-    reads.close()
-    assert open_descriptors() == before
-    with pytest.raises(Exception, match="closed"):
-        reads.read(ByteRange(paths[0], 0, 1))
-    assert open_descriptors() == before
-
-
-def test_many_threads_read_through_few_descriptors(tmp_path):
-    paths = []
-    for number in range(6):
-        path = tmp_path / str(number)
-        path.write_bytes(bytes([number]) * 1000)
-        paths.append(str(path))
-    reads = LocalByteSource(open_files_max=2)
-    failures = []
-
-    def work(seed):
-        rng = random.Random(seed)
-        for _ in range(200):
-            number = rng.randrange(6)
-            if reads.read(ByteRange(paths[number], 100, 50)).to_pybytes() != bytes([number]) * 50:
-                failures.append(number)
-
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=30)
-    reads.close()
-    assert failures == []
 
 
 # -------------------------------------------------------------------------------------------- footers

@@ -24,12 +24,26 @@ def _no_fault(_: str) -> BiremeError | None:
 
 
 class MemoryByteSource:
-    """Ranged reads of byte strings by name."""
+    """Ranged reads of byte strings by name. `reads` are the ranges that were asked for, in order."""
 
     def __init__(self, files: Mapping[str, bytes], *, fault: Fault = _no_fault) -> None:
-        self._files = {path: pa.py_buffer(content) for path, content in files.items()}
+        self._files: dict[str, pa.Buffer] = {}
         self._fault = fault
+        self._writes = 0
+        self._versions: dict[str, str] = {}
         self.reads: list[ByteRange] = []
+        for path, content in files.items():
+            self.write(path, content)
+
+    def write(self, path: str, content: bytes) -> None:
+        """Puts a file there, or another content into it: a new version."""
+        self._writes += 1
+        self._files[path] = pa.py_buffer(content)
+        self._versions[path] = str(self._writes)
+
+    def version(self, path: str) -> str:
+        """What identifies the content of a file, for the ranges that are planned on it."""
+        return self._versions[path]
 
     def read(self, byte_range: ByteRange) -> pa.Buffer:
         self.reads.append(byte_range)
@@ -38,8 +52,8 @@ class MemoryByteSource:
             raise error
         content = self._files.get(byte_range.path)
         if content is None:
-            raise SourceMissing(f"there is no file {byte_range.path!r}")
-        if byte_range.end > len(content):
+            raise SourceMissing(f"there is no file {byte_range.path!r}; check the path")
+        if byte_range.end > len(content) or byte_range.version not in ("", self._versions[byte_range.path]):
             raise SourceChanged(f"{byte_range.path!r} changed while the query was reading it; run the query again")
         return content.slice(byte_range.offset, byte_range.length)
 
