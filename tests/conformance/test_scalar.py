@@ -162,7 +162,20 @@ UNITS = (
     "year", "quarter", "month", "week", "day", "hour", "minute", "second", "decade", "century", "millennium", "isoyear",
     "millisecond", "microsecond",
 )  # fmt: skip
-PARTS = ("year", "quarter", "month", "week", "day", "dayofweek", "isodow", "dayofyear", "isoyear", "yearweek", "decade", "century")
+PARTS = (
+    "year",
+    "quarter",
+    "month",
+    "week",
+    "day",
+    "dayofweek",
+    "isodow",
+    "dayofyear",
+    "isoyear",
+    "yearweek",
+    "decade",
+    "century",
+)
 CLOCK = ("hour", "minute", "second", "millisecond", "microsecond", "epoch")
 TEMPORAL = [
     *[Example(part, (kind,), f"{part}({{0}})") for part in PARTS for kind in (t.DATE, t.TIMESTAMP)],
@@ -185,7 +198,9 @@ TEMPORAL = [
 FAMILIES = {
     "arithmetic": ARITHMETIC, "comparison": COMPARISONS, "numeric": NUMERIC, "text": TEXT, "temporal": TEMPORAL,
 }  # fmt: skip
-EVERY = [pytest.param(example, id=f"{family}-{example}") for family, examples in FAMILIES.items() for example in examples]
+EVERY = [
+    pytest.param(example, id=f"{family}-{example}") for family, examples in FAMILIES.items() for example in examples
+]
 
 
 @pytest.mark.parametrize("example", EVERY)

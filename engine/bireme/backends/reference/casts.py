@@ -68,7 +68,7 @@ def _counts(array: pa.Array, source: DataType, target: DataType) -> Numbers | No
         finer, coarser = _TICKS_A_DAY[target.unit], _TICKS_A_DAY[source.unit]
         if finer >= coarser:
             return scaled(integers(array), finer // coarser)
-        return floored(integers(array), coarser // finer)
+        return rounded_quotient(integers(array), coarser // finer)
     return None
 
 
@@ -111,12 +111,13 @@ def _by_value(array: pa.Array, source: DataType, target: DataType, safe: bool) -
     known: dict[Any, Any] = {}
     converted = []
     for value in to_values(array, source):
-        if value not in known:
+        key = repr(value) if source.is_float else value  # both zeros are equal, and have different texts
+        if key not in known:
             try:
-                known[value] = convert(value, source, target)
+                known[key] = convert(value, source, target)
             except ConversionFault:
                 if not safe:
                     raise
-                known[value] = None
-        converted.append(known[value])
+                known[key] = None
+        converted.append(known[key])
     return from_values(converted, target)

@@ -141,6 +141,8 @@ def _reader(target: DataType) -> Converter | None:
 
 def _read_timestamp(text: str, target: DataType) -> Any:
     day, nanoseconds, ahead = texts.read_timestamp(text)
+    if target.unit != "ns":
+        nanoseconds = nanoseconds // 1000 * 1000  # digits behind microseconds are not rounded but dropped
     count = (day - _EPOCH) // _MICROSECOND * 1000 + nanoseconds
     return _timestamp_of(count - ahead * texts.NANOSECONDS_A_SECOND if target.zone else count, target)
 
@@ -243,13 +245,14 @@ def _nanoseconds(value: datetime.datetime | int, kind: DataType) -> int:
 
 
 def _timestamp_of(nanoseconds: int, kind: DataType) -> Any:
-    """The value of a timestamp type, in its unit (rounded down)."""
+    """The value of a timestamp type, in its unit (rounded half away from zero)."""
     if kind.unit == "ns":
         if not -(1 << 63) <= nanoseconds < 1 << 63:
             raise OverflowError("it is out of range")
         return nanoseconds
     step = _TICKS_A_SECOND["ns"] // _TICKS_A_SECOND[kind.unit]
-    moment = _EPOCH + datetime.timedelta(microseconds=nanoseconds // step * step // 1000)
+    count = (abs(nanoseconds) + step // 2) // step * (-1 if nanoseconds < 0 else 1)
+    moment = _EPOCH + datetime.timedelta(microseconds=count * step // 1000)
     return moment.replace(tzinfo=texts.UTC) if kind.zone else moment
 
 

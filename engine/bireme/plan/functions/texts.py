@@ -69,7 +69,7 @@ def is_span_unit(name: str) -> bool:
 
 
 def read_bool(text: str) -> bool:
-    lowered = text.strip().lower()
+    lowered = text.lower()
     if lowered in _TRUE:
         return True
     if lowered in _FALSE:
@@ -119,7 +119,9 @@ def read_clock(text: str) -> tuple[int, str]:
 
 
 def read_time(text: str) -> int:
-    """Nanoseconds since midnight."""
+    """Nanoseconds since midnight; of a whole timestamp, its time of day."""
+    if _DATE.match(text.strip()):
+        return read_timestamp(text)[1]
     count, rest = read_clock(text.strip())
     if rest:
         raise ValueError("a time such as 13:45:00")

@@ -1,0 +1,250 @@
+"""Group tables of every backend: against DuckDB, split and merged in any way, and with states that travel between backends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.batches import KEY_TYPES, batches, corner_batch
+from support.drawn import drawn
+from support.duck import Duck, rows_of, same
+
+from bireme.backends.base import Kernels
+from bireme.backends.reference import ReferenceKernels
+from bireme.data import types as t
+from bireme.data.record import plain
+from bireme.data.types import DataType, to_arrow
+from bireme.errors import Overflow
+from bireme.plan import functions
+from bireme.plan.expr import Column
+from bireme.plan.physical import AggregateStep, GroupSpec
+
+ERROR_MAX = 1e-9
+SUMMED = (t.INT8, t.INT32, t.INT64, t.UINT64, t.FLOAT64, t.decimal(15, 2), t.decimal(30, 6), t.BOOL)
+AVERAGED = (t.INT32, t.INT64, t.FLOAT64, t.decimal(15, 2), t.decimal(18, 4))
+ORDERED = (
+    t.BOOL,
+    t.INT8,
+    t.INT64,
+    t.FLOAT64,
+    t.FLOAT32,
+    t.decimal(15, 2),
+    t.decimal(30, 6),
+    t.STRING,
+    t.DATE,
+    t.TIMESTAMP,
+)
+AGGREGATES = [
+    *[("sum", kind) for kind in SUMMED],
+    *[("avg", kind) for kind in AVERAGED],
+    *[(name, kind) for name in ("min", "max") for kind in ORDERED],
+    *[("count", kind) for kind in (t.INT32, t.STRING, t.FLOAT64)],
+    *[(name, kind) for name in ("first", "last", "any_value") for kind in (t.INT32, t.STRING, t.decimal(30, 6))],
+    ("bool_and", t.BOOL), ("bool_or", t.BOOL),
+    *[(name, t.INT32) for name in ("var_samp", "var_pop", "stddev_samp", "stddev_pop")],
+]  # fmt: skip
+EVERY = [pytest.param(name, kind, id=f"{name}-{kind}") for name, kind in AGGREGATES]
+
+
+def step_of(name: str, kind: DataType, position: int) -> AggregateStep:
+    """The step of an aggregate of a column; its argument has the type that binding gives it."""
+    bound = functions.aggregate(name, [Column(position, kind)])
+    return AggregateStep(bound.function, position, bound.args[0].type, bound.type)
+
+
+def spec_of(keys: Sequence[DataType], aggregates: Sequence[tuple[str, DataType]]) -> GroupSpec:
+    """Keys, then one argument for each aggregate, then count(*)."""
+    steps = [step_of(name, kind, len(keys) + index) for index, (name, kind) in enumerate(aggregates)]
+    return GroupSpec(tuple(keys), (*steps, AggregateStep("count_star", None, None, t.INT64)))
+
+
+def input_of(batch: pa.RecordBatch, spec: GroupSpec) -> pa.RecordBatch:
+    """The batch with arguments in the types that the steps take (as a program before the table gives them)."""
+    columns = list(batch.columns)
+    for step in spec.aggregates:
+        if step.arg is not None and step.arg_type is not None and not pa.types.is_dictionary(columns[step.arg].type):
+            columns[step.arg] = columns[step.arg].cast(to_arrow(step.arg_type))
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def grouped_by_duck(duck: Duck, batch: pa.RecordBatch, spec: GroupSpec, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The groups in order of first appearance, as the oracle computes them."""
+    keys = [f"c{index}" for index in range(len(spec.key_types))]
+    calls = [f"{name}(c{len(keys) + index} order by rn)" if name in ("first", "last", "any_value") else
+             f"{name}(c{len(keys) + index})" for index, name in enumerate(names)]  # fmt: skip
+    by = f"group by {', '.join(keys)} order by min(rn)" if keys else ""
+    sql = f"select {', '.join([*keys, *calls, 'count(*)'])} from (select *, row_number() over () as rn from t) {by}"
+    return duck.query(sql, batch)
+
+
+def finished(table: Any, spec: GroupSpec) -> list[tuple[Any, ...]]:
+    answer = table.finish()
+    types = [*spec.key_types, *(step.type for step in spec.aggregates)]
+    columns = [plain(column) for column in answer.columns]
+    assert [column.type for column in columns] == [to_arrow(kind) for kind in types]
+    return rows_of(columns)
+
+
+def order_of(rows: list[tuple[Any, ...]], keys: int) -> list[tuple[Any, ...]]:
+    """Groups sorted by their keys, so that tables may give them in any order."""
+    return sorted(rows, key=lambda row: repr([0.0 if value == 0 else value for value in row[:keys]]))
+
+
+def assert_same(got: list[tuple[Any, ...]], wanted: list[tuple[Any, ...]], keys: int) -> None:
+    got, wanted = order_of(got, keys), order_of(wanted, keys)
+    assert len(got) == len(wanted), f"{len(got)} groups, not {len(wanted)}"
+    for one, other in zip(got, wanted, strict=True):
+        assert same(one, other, ERROR_MAX), f"{one}, not {other}"
+
+
+@pytest.mark.parametrize(("name", "kind"), EVERY)
+@drawn(5)
+@given(data=st.data())
+def test_aggregate_by_key_as_in_duckdb(
+    backend: Kernels, duck: Duck, name: str, kind: DataType, data: st.DataObject
+) -> None:
+    few = data.draw(st.booleans())
+    batch = data.draw(batches([t.INT8, kind], few=few))
+    spec = spec_of([t.INT8], [(name, kind)])
+    wanted = _or_error(duck, batch, spec, [name])
+    table = backend.group_table(spec)
+    table.update(input_of(batch, spec), 0)
+    if wanted is None:
+        with pytest.raises(Overflow):
+            table.finish()
+        return
+    assert_same(finished(table, spec), wanted, 1)
+
+
+def _or_error(duck: Duck, batch: pa.RecordBatch, spec: GroupSpec, names: Sequence[str]) -> list[tuple[Any, ...]] | None:
+    import duckdb
+
+    try:
+        return grouped_by_duck(duck, batch, spec, names)
+    except duckdb.OutOfRangeException:
+        return None
+
+
+@pytest.mark.parametrize("key", [pytest.param(kind, id=str(kind)) for kind in KEY_TYPES])
+def test_every_key_value_is_a_group_of_its_own(backend: Kernels, duck: Duck, key: DataType) -> None:
+    batch = corner_batch([key, t.INT8])
+    spec = spec_of([key], [("count", t.INT8)])
+    table = backend.group_table(spec)
+    table.update(batch, 0)
+    assert_same(finished(table, spec), grouped_by_duck(duck, batch, spec, ["count"]), 1)
+
+
+@drawn(12)
+@given(data=st.data())
+def test_several_keys(backend: Kernels, duck: Duck, data: st.DataObject) -> None:
+    keys = data.draw(st.lists(st.sampled_from(KEY_TYPES), min_size=1, max_size=3))
+    batch = data.draw(batches([*keys, t.INT32, t.STRING], few=True))
+    spec = spec_of(keys, [("sum", t.INT32), ("max", t.STRING)])
+    table = backend.group_table(spec)
+    table.update(batch, 0)
+    assert_same(finished(table, spec), grouped_by_duck(duck, batch, spec, ["sum", "max"]), len(keys))
+
+
+MANY: tuple[tuple[str, DataType], ...] = (
+    ("sum", t.INT64), ("avg", t.decimal(15, 2)), ("min", t.STRING), ("max", t.FLOAT64), ("stddev_samp", t.INT32),
+    ("first", t.STRING), ("last", t.INT32), ("bool_or", t.BOOL), ("any_value", t.INT64), ("count", t.DATE),
+    ("sum", t.decimal(15, 2)), ("avg", t.FLOAT64),
+)  # fmt: skip
+
+
+def _many(keys: Sequence[DataType]) -> st.SearchStrategy[pa.RecordBatch]:
+    return batches([*keys, *(kind for _, kind in MANY)], few=True)
+
+
+@pytest.mark.parametrize("keys", [(), (t.STRING,), (t.INT64, t.FLOAT64)], ids=["none", "text", "two"])
+@drawn(12)
+@given(data=st.data())
+def test_split_and_merged_states_give_the_same(
+    backend: Kernels, keys: tuple[DataType, ...], data: st.DataObject
+) -> None:
+    """Rows in two tables, states in any number of partitions merged into a third: as in one table."""
+    spec = spec_of(keys, MANY)
+    batch = input_of(data.draw(_many(keys)), spec)
+    cut = data.draw(st.integers(0, batch.num_rows))
+    partitions = data.draw(st.integers(1, 4))
+    one = backend.group_table(spec)
+    one.update(batch, 0)
+    wanted = finished(one, spec)
+    again: list[tuple[Any, ...]] = []
+    parts = []
+    for start, piece in ((0, batch.slice(0, cut)), (cut, batch.slice(cut))):
+        table = backend.group_table(spec)
+        table.update(piece, start)
+        parts.append(table.states(partitions))
+        assert table.groups == 0
+    for index in range(partitions):
+        merged = backend.group_table(spec)
+        for states in parts:
+            assert len(states) == partitions
+            merged.merge(states[index])
+        if keys or index == 0:
+            again += finished(merged, spec)
+    assert_same(again, wanted, len(keys))
+
+
+@drawn(12)
+@given(data=st.data())
+def test_states_travel_between_backends(backend: Kernels, reference: ReferenceKernels, data: st.DataObject) -> None:
+    keys = (t.STRING, t.INT32)
+    spec = spec_of(keys, MANY)
+    batch = input_of(data.draw(_many(keys)), spec)
+    own, other = backend.group_table(spec), reference.group_table(spec)
+    own.update(batch, 0)
+    other.update(batch, 0)
+    mine, theirs = own.states(2), other.states(2)
+    for one, two in zip(mine, theirs, strict=True):
+        assert [plain(c).type for c in one.columns] == [plain(c).type for c in two.columns]
+        swapped, native = reference.group_table(spec), backend.group_table(spec)
+        swapped.merge(one)
+        native.merge(two)
+        assert_same(finished(native, spec), finished(swapped, spec), len(keys))
+
+
+def test_no_rows_and_no_keys_is_one_group(backend: Kernels) -> None:
+    spec = spec_of(
+        (), [("sum", t.INT32), ("min", t.STRING), ("avg", t.FLOAT64), ("var_samp", t.INT32), ("count", t.INT32)]
+    )
+    table = backend.group_table(spec)
+    assert finished(table, spec) == [(None, None, None, None, 0, 0)]
+
+
+def test_no_rows_and_a_key_is_no_group(backend: Kernels) -> None:
+    spec = spec_of((t.INT32,), [("sum", t.INT32)])
+    assert finished(backend.group_table(spec), spec) == []
+
+
+def test_a_batch_without_columns_is_counted(backend: Kernels) -> None:
+    spec = GroupSpec((), (AggregateStep("count_star", None, None, t.INT64),))
+    table = backend.group_table(spec)
+    for _ in range(2):
+        table.update(pa.RecordBatch.from_struct_array(pa.array([{}] * 3, pa.struct([]))), 0)
+    assert finished(table, spec) == [(6,)]
+
+
+def test_a_sum_of_38_digits_that_overflows_is_an_error(backend: Kernels) -> None:
+    from decimal import Decimal
+
+    spec = spec_of((), [("sum", t.HUGEINT)])
+    table = backend.group_table(spec)
+    values = pa.array([Decimal(10**38 - 1)] * 2, pa.decimal128(38, 0))
+    with pytest.raises(Overflow, match="sum"):
+        table.update(pa.record_batch([values], names=["x"]), 0)
+        table.finish()
+
+
+def test_first_and_last_follow_positions_not_calls(backend: Kernels) -> None:
+    spec = spec_of((), [("first", t.INT32), ("last", t.INT32)])
+    table = backend.group_table(spec)
+    for position, value in ((100, 2), (0, 1), (200, 3)):
+        column = pa.array([value], pa.int32())
+        table.update(pa.record_batch([column, column], names=["a", "b"]), position)
+    assert finished(table, spec) == [(1, 3, 3)]
