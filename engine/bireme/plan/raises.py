@@ -26,17 +26,25 @@ _EXACT: Final = frozenset(
 
 
 def may_raise(expr: Expr) -> bool:
-    """Whether `expr` may raise a DataError for some row."""
+    """Whether `expr` may raise a DataError for some row; remembered on the expression."""
     if expr.__class__ is Column or expr.__class__ is Literal:
         return False
+    try:
+        return expr._facts  # type: ignore[attr-defined,no-any-return]
+    except AttributeError:
+        known = _raises_itself(expr) or any([may_raise(part) for part in operands(expr)])
+        object.__setattr__(expr, "_facts", known)
+        return known
+
+
+def _raises_itself(expr: Expr) -> bool:
+    """Whether the outermost operation of `expr` may raise."""
     match expr:
         case Call(function, args, type_):
-            if function not in _SAFE_FUNCTIONS and not _cannot_overflow(function, args, type_):
-                return True
+            return function not in _SAFE_FUNCTIONS and not _cannot_overflow(function, args, type_)
         case Cast(arg, type_, safe):
-            if not safe and not _always_converts(arg.type, type_):
-                return True
-    return any(may_raise(part) for part in operands(expr))
+            return not safe and not _always_converts(arg.type, type_)
+    return False
 
 
 def _cannot_overflow(function: str, args: tuple[Expr, ...], type_: DataType) -> bool:

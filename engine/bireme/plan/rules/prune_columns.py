@@ -8,7 +8,7 @@ subqueries keep their exact columns. Relations may be left without columns; thei
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from bireme.data.schema import Schema
 from bireme.errors import EngineBug
@@ -43,7 +43,6 @@ from bireme.plan.tree import (
     project,
     relations,
     remap,
-    select,
     subplans,
     substitute,
     window_exprs,
@@ -51,6 +50,16 @@ from bireme.plan.tree import (
 )
 
 Positions = dict[int, int]
+
+
+class Form(NamedTuple):
+    """A new relation, its width, and where in it the columns of the old one are (at least those asked for)."""
+
+    rel: Rel
+    width: int
+    positions: Positions
+
+
 _ONE_ROW: Final = Values(((),), Schema(()))
 
 
@@ -74,7 +83,7 @@ class _Pruning:
         self._below: dict[tuple[Rel, int], tuple[int, ...]] = {}
         for rel in reversed(order):
             self._ask(rel)
-        self._made: dict[tuple[Rel, int], tuple[Rel, Positions]] = {}
+        self._made: dict[tuple[Rel, int], Form] = {}
         for rel in order:
             for wanted in self._wanted[rel]:
                 self._made[rel, wanted] = self._rebuild(rel, wanted)
@@ -96,37 +105,44 @@ class _Pruning:
             for source, mask in zip(rel.inputs, masks, strict=True):
                 self._wanted[source][mask] = None
 
-    def _form(self, source: Rel, mask: int) -> tuple[int, Rel, Positions]:
-        """The form of `source` for a reader that asked for `mask`: the mask it was made for, and what was made."""
+    def _form(self, source: Rel, mask: int) -> tuple[int, Form]:
+        """The form of `source` for a reader that asked for `mask`, and the mask it was made for."""
         if source in self._run_once:
             (mask,) = self._wanted[source]
-        return mask, *self._made[source, mask]
+        return mask, self._made[source, mask]
 
     # ------------------------------------------------------------------------------------- rebuilding
 
     def exact(self, rel: Rel) -> Rel:
         """The new form of `rel` with all its columns, in order, under their names."""
-        _, made, positions = self._form(rel, _everything(rel))
-        fields = rel.schema.fields
-        exprs: list[Expr] = [Column(positions[index], field.type) for index, field in enumerate(fields)]
+        _, form = self._form(rel, _everything(rel))
+        made, fields = form.rel, rel.schema.fields
+        exprs: list[Expr] = [Column(form.positions[index], field.type) for index, field in enumerate(fields)]
         if isinstance(made, Project):
             return project(made.input, [substitute(expr, made.exprs) for expr in exprs], rel.schema.names)
         return project(made, exprs, rel.schema.names)
 
-    def _loose(self, rel: Rel, wanted: int, index: int = 0) -> tuple[Rel, Positions]:
+    def _loose(self, rel: Rel, wanted: int, index: int = 0) -> Form:
         """The new form of an input, perhaps with more columns than `rel` asked for."""
-        _, made, positions = self._form(rel.inputs[index], self._below[rel, wanted][index])
-        return made, positions
+        return self._form(rel.inputs[index], self._below[rel, wanted][index])[1]
 
-    def _tight(self, rel: Rel, wanted: int, index: int = 0) -> tuple[Rel, Positions]:
+    def _tight(self, rel: Rel, wanted: int, index: int = 0) -> Form:
         """The new form of an input with only the columns that are needed, for readers that keep what they are given."""
-        mask, made, positions = self._form(rel.inputs[index], self._below[rel, wanted][index])
+        source = rel.inputs[index]
+        mask, form = self._form(source, self._below[rel, wanted][index])
+        if form.width == mask.bit_count() and len(form.positions) <= form.width:
+            return form
         kept = columns_in(mask)
-        if len(made.schema) == len({positions[each] for each in kept}):
-            return made, positions
-        places = list(dict.fromkeys([positions[each] for each in kept]))
+        places = list(dict.fromkeys([form.positions[each] for each in kept]))
+        if len(places) == form.width:
+            return form
         where = {place: new for new, place in enumerate(places)}
-        return select(made, places), {each: where[positions[each]] for each in kept}
+        fields = source.schema.fields
+        first = {form.positions[each]: fields[each] for each in reversed(kept)}
+        exprs = tuple([Column(place, first[place].type) for place in places])
+        names = tuple([first[place].name for place in places])
+        positions = {each: where[form.positions[each]] for each in kept}
+        return Form(Project(form.rel, exprs, names), len(places), positions)
 
     def _expr(self, expr: Expr, positions: Positions) -> Expr:
         moved = remap(expr, positions)
@@ -134,19 +150,19 @@ class _Pruning:
             return map_expr(moved, lambda part: with_plan(part, self.exact))
         return moved
 
-    def _rebuild(self, rel: Rel, wanted: int) -> tuple[Rel, Positions]:
+    def _rebuild(self, rel: Rel, wanted: int) -> Form:
         match rel:
             case Scan():
                 return _scan(rel, wanted)
             case Values(rows):
                 kept = columns_in(wanted)
                 values = tuple([tuple([row[index] for index in kept]) for row in rows])
-                return Values(values, rel.schema.select(kept)), _compact(kept)
+                return Form(Values(values, rel.schema.select(kept)), len(kept), _compact(kept))
             case Project():
                 return self._project(rel, wanted)
             case Filter(source, predicate):
-                made, positions = (self._tight if isinstance(source, Join) else self._loose)(rel, wanted)
-                return Filter(made, self._expr(predicate, positions)), positions
+                form = (self._tight if isinstance(source, Join) else self._loose)(rel, wanted)
+                return form._replace(rel=Filter(form.rel, self._expr(predicate, form.positions)))
             case Join():
                 return self._join(rel, wanted)
             case Aggregate():
@@ -154,33 +170,34 @@ class _Pruning:
             case Window():
                 return self._window(rel, wanted)
             case Sort(_, keys, limit, offset):
-                made, positions = self._tight(rel, wanted)
-                moved = tuple([map_sort_key(key, lambda expr: self._expr(expr, positions)) for key in keys])
-                return Sort(made, moved, limit, offset), positions
+                form = self._tight(rel, wanted)
+                moved = tuple([map_sort_key(key, lambda expr: self._expr(expr, form.positions)) for key in keys])
+                return form._replace(rel=Sort(form.rel, moved, limit, offset))
             case Limit(_, limit, offset):
-                made, positions = self._tight(rel, wanted)
-                return Limit(made, limit, offset), positions
+                form = self._tight(rel, wanted)
+                return form._replace(rel=Limit(form.rel, limit, offset))
             case Union():
                 return self._union(rel, wanted)
         raise EngineBug(f"columns of {type(rel).__name__} cannot be pruned")
 
-    def _project(self, rel: Project, wanted: int) -> tuple[Rel, Positions]:
+    def _project(self, rel: Project, wanted: int) -> Form:
         kept = columns_in(wanted)
-        source, below = self._loose(rel, wanted)
+        source, width, below = self._loose(rel, wanted)
         exprs = [self._expr(rel.exprs[index], below) for index in kept]
         if all(expr.__class__ is Column for expr in exprs):
-            return source, {index: expr.index for index, expr in zip(kept, exprs, strict=True)}  # type: ignore[attr-defined]
+            return Form(source, width, {i: expr.index for i, expr in zip(kept, exprs, strict=True)})  # type: ignore[attr-defined]
         if isinstance(source, Project) and _may_merge(source, exprs):
             exprs = [substitute(expr, source.exprs) for expr in exprs]
             source = source.input
-        return Project(source, tuple(exprs), tuple([rel.names[index] for index in kept])), _compact(kept)
+        made = Project(source, tuple(exprs), tuple([rel.names[index] for index in kept]))
+        return Form(made, len(kept), _compact(kept))
 
-    def _join(self, rel: Join, wanted: int) -> tuple[Rel, Positions]:
-        left, in_left = self._tight(rel, wanted, 0)
-        right, in_right = self._tight(rel, wanted, 1)
-        old, new = len(rel.left.schema), len(left.schema)
+    def _join(self, rel: Join, wanted: int) -> Form:
+        left, width, in_left = self._tight(rel, wanted, 0)
+        right, right_width, in_right = self._tight(rel, wanted, 1)
+        old = len(rel.left.schema)
         positions = dict(in_left)
-        across = {old + index: new + position for index, position in in_right.items()}
+        across = {old + index: width + position for index, position in in_right.items()}
         residual = None if rel.residual is None else self._expr(rel.residual, {**positions, **across})
         joined = Join(
             left,
@@ -193,52 +210,57 @@ class _Pruning:
             rel.null_aware,
         )
         if rel.kind is JoinKind.MARK:
-            positions[old] = new
+            positions[old] = width
+            width += 1
         elif rel.kind not in (JoinKind.SEMI, JoinKind.ANTI):
             positions |= across
-        return joined, positions
+            width += right_width
+        return Form(joined, width, positions)
 
-    def _aggregate(self, rel: Aggregate, wanted: int) -> tuple[Rel, Positions]:
+    def _aggregate(self, rel: Aggregate, wanted: int) -> Form:
         width = len(rel.keys)
-        source, below = (self._tight if isinstance(rel.input, Join) else self._loose)(rel, wanted)
+        form = (self._tight if isinstance(rel.input, Join) else self._loose)(rel, wanted)
         kept = [index for index in range(len(rel.aggregates)) if wanted >> width + index & 1]
         if not width and not kept and rel.grouping_sets is None:
-            return _ONE_ROW, {}
+            return Form(_ONE_ROW, 0, {})
         grouped = Aggregate(
-            source,
-            tuple([self._expr(key, below) for key in rel.keys]),
-            tuple([map_aggregation(rel.aggregates[i], lambda e: self._expr(e, below)) for i in kept]),
+            form.rel,
+            tuple([self._expr(key, form.positions) for key in rel.keys]),
+            tuple([map_aggregation(rel.aggregates[i], lambda e: self._expr(e, form.positions)) for i in kept]),
             (*rel.names[:width], *[rel.names[width + index] for index in kept]),
             rel.grouping_sets,
         )
         old = [*range(width), *[width + index for index in kept]]
         if rel.grouping_sets is not None:
             old.append(width + len(rel.aggregates))
-        return grouped, _compact(old)
+        return Form(grouped, len(old), _compact(old))
 
-    def _window(self, rel: Window, wanted: int) -> tuple[Rel, Positions]:
-        source, below = self._tight(rel, wanted)
+    def _window(self, rel: Window, wanted: int) -> Form:
+        form = self._tight(rel, wanted)
         width = len(rel.input.schema)
         kept = [index for index in range(len(rel.calls)) if wanted >> width + index & 1]
-        positions = dict(below)
         if not kept:
-            return source, positions
-        calls = tuple([map_window_call(rel.calls[i], lambda e: self._expr(e, below)) for i in kept])
-        base = len(source.schema)
-        positions.update({width + index: base + place for place, index in enumerate(kept)})
-        return Window(source, calls, tuple([rel.names[index] for index in kept])), positions
+            return form
+        calls = tuple([map_window_call(rel.calls[i], lambda e: self._expr(e, form.positions)) for i in kept])
+        added = {width + index: form.width + place for place, index in enumerate(kept)}
+        made = Window(form.rel, calls, tuple([rel.names[index] for index in kept]))
+        return Form(made, form.width + len(kept), form.positions | added)
 
-    def _union(self, rel: Union, wanted: int) -> tuple[Rel, Positions]:
+    def _union(self, rel: Union, wanted: int) -> Form:
         kept = columns_in(wanted)
-        names = [rel.schema.fields[index].name for index in kept]
-        sources = []
+        fields = rel.schema.fields
+        names = tuple([fields[index].name for index in kept])
+        sources: list[Rel] = []
         for index in range(len(rel.sources)):
-            made, positions = self._loose(rel, wanted, index)
-            exprs: list[Expr] = [Column(positions[each], rel.schema.fields[each].type) for each in kept]
+            made, width, positions = self._loose(rel, wanted, index)
+            if width == len(kept) and all(positions[each] == place for place, each in enumerate(kept)):
+                sources.append(made)
+                continue
+            exprs: list[Expr] = [Column(positions[each], fields[each].type) for each in kept]
             if isinstance(made, Project):
                 exprs, made = [substitute(expr, made.exprs) for expr in exprs], made.input
-            sources.append(project(made, exprs, names))
-        return Union(tuple(sources)), _compact(kept)
+            sources.append(Project(made, tuple(exprs), names))
+        return Form(Union(tuple(sources)), len(kept), _compact(kept))
 
 
 def _asked(rel: Rel, wanted: int) -> tuple[int, ...]:
@@ -279,12 +301,12 @@ def _compact(kept: Sequence[int]) -> Positions:
     return {old: new for new, old in enumerate(kept)}
 
 
-def _scan(rel: Scan, wanted: int) -> tuple[Rel, Positions]:
+def _scan(rel: Scan, wanted: int) -> Form:
     kept = columns_in(wanted | mask_of(rel.filters))
     positions = _compact(kept)
     columns = tuple([rel.columns[index] for index in kept])
     filters = tuple([remap(part, positions) for part in rel.filters])
-    return Scan(rel.table, rel.version, rel.table_schema, columns, filters), positions
+    return Form(Scan(rel.table, rel.version, rel.table_schema, columns, filters), len(kept), positions)
 
 
 def _kept_calls(rel: Aggregate, wanted: int) -> list[Aggregation]:
