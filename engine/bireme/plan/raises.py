@@ -1,7 +1,8 @@
 """Whether evaluating an expression can fail for some row (overflow, a cast that does not convert).
 
 A `False` is a proof; a `True` only the lack of one. Rules ask before they evaluate an expression for rows that it would
-not have seen where it stood. What each function does is in the backends.
+not have seen where it stood. Which functions can fail at all is in `functions`; here it is proved of some calls of them
+that they do not.
 """
 
 from __future__ import annotations
@@ -10,16 +11,11 @@ from typing import Final
 
 from bireme.data.types import DataType, Kind
 from bireme.plan.expr import Call, Cast, Column, Expr, Literal
+from bireme.plan.functions import can_fail
 from bireme.plan.tree import operands
 
-_SAFE_FUNCTIONS: Final = frozenset({
-    "eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct", "and", "or", "not", "is_null", "is_not_null",
-    "is_true", "is_not_true", "is_false", "is_not_false", "coalesce", "greatest", "least", "like", "ilike",
-    "starts_with", "ends_with", "contains", "substring", "lower", "upper", "concat", "concat_op", "trim", "ltrim",
-    "rtrim", "length", "replace", "split_part", "left", "right", "reverse", "position", "ascii", "year", "quarter",
-    "month", "week", "day", "dayofweek", "dayofyear", "hour", "minute", "second", "epoch", "last_day", "floor", "ceil",
-    "sign", "cbrt", "atan", "pi", "hash", "divide", "nullif",
-})  # fmt: skip
+# Of these the registry says that they fail, since a constant argument may be wrong; that is seen when they are bound.
+_CHECKED_WHEN_BOUND: Final = frozenset({"like", "ilike", "regexp_matches", "regexp_replace", "regexp_extract"})
 _EXACT: Final = frozenset(
     {Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64, Kind.UINT8, Kind.UINT16, Kind.UINT32, Kind.UINT64}
 )
@@ -32,7 +28,7 @@ def may_raise(expr: Expr) -> bool:
     try:
         return expr._facts  # type: ignore[attr-defined,no-any-return]
     except AttributeError:
-        known = _raises_itself(expr) or any([may_raise(part) for part in operands(expr)])
+        known = _raises_itself(expr) or any(may_raise(part) for part in operands(expr))
         object.__setattr__(expr, "_facts", known)
         return known
 
@@ -41,7 +37,9 @@ def _raises_itself(expr: Expr) -> bool:
     """Whether the outermost operation of `expr` may raise."""
     match expr:
         case Call(function, args, type_):
-            return function not in _SAFE_FUNCTIONS and not _cannot_overflow(function, args, type_)
+            if function in _CHECKED_WHEN_BOUND:
+                return any(arg.__class__ is not Literal for arg in args[1:])
+            return can_fail(expr) and not _cannot_overflow(function, args, type_)
         case Cast(arg, type_, safe):
             return not safe and not _always_converts(arg.type, type_)
     return False
@@ -85,7 +83,7 @@ def is_lossless(source: DataType, target: DataType) -> bool:
     if target.kind is Kind.DECIMAL:
         if source.kind is Kind.DECIMAL:
             return target.scale >= source.scale and _whole_digits(target) >= source.precision - source.scale
-        return source.kind in _EXACT and _whole_digits(target) >= _DIGITS[source.bits]
+        return source.kind in _EXACT and _whole_digits(target) >= _DIGITS[source.bits] - (source.kind is Kind.INT64)
     if target.is_float:
         if source.is_float:
             return source.bits <= target.bits
@@ -97,4 +95,5 @@ def _whole_digits(type_: DataType) -> int:
     return type_.precision - type_.scale
 
 
+# Of the largest unsigned value; the largest signed one of 64 bits has one less.
 _DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 20}
