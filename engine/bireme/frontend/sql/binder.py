@@ -13,7 +13,8 @@ from bireme.frontend.catalog import Catalog
 from bireme.frontend.sql import calls, literals, operators, subquery, windows
 from bireme.frontend.sql.context import Block, Handler, Statement
 from bireme.frontend.sql.joins import joined
-from bireme.frontend.sql.parse import DIALECT, TOO_DEEP, Parsed, parse
+from bireme.frontend.sql.lexemes import TOO_DEEP
+from bireme.frontend.sql.parse import DIALECT, Parsed, parse
 from bireme.frontend.sql.query import bind_query
 from bireme.frontend.sql.syntax import Node
 from bireme.plan.relation import Rel

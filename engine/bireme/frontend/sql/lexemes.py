@@ -16,10 +16,14 @@ from typing import Any, Final
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from bireme.errors import Position, SyntaxFault
+from bireme.errors import Position, SyntaxFault, Unsupported
 from bireme.plan.functions import texts
 
 _T: Final[Any] = TokenType
+
+# The compiled parser recurses on the stack of the machine, so the depth is limited before it starts.
+_DEPTH_MAX: Final = 200
+TOO_DEEP: Final = "the query is nested too deeply; split it with WITH, or write long lists as VALUES or IN (…)"
 
 # A character of the private use area, which no name of a function has.
 _MARK: Final = "\ue000"
@@ -122,6 +126,8 @@ _BEFORE_EMPTY: Final = frozenset({_T.COMMA, _T.L_PAREN, _T.SELECT})
 _CASE_WORDS: Final = frozenset({_T.WHEN, _T.THEN, _T.ELSE, _T.END})
 _VALUES: Final = frozenset({_T.VAR, _T.IDENTIFIER, _T.NUMBER, _T.STRING, _T.R_PAREN})
 _CONSTANTS: Final = frozenset({_T.NUMBER, _T.STRING})
+_PREFIXES: Final = frozenset({_T.NOT, _T.DASH, _T.TILDE, _T.PLUS})
+_PLAIN_NAMES: Final = frozenset({_T.VAR, _T.IDENTIFIER})
 # Words that are no keywords to sqlglot, and have a string behind them.
 _TAKE_TEXT: Final = frozenset({"BOTH", "LEADING", "TRAILING", "ZONE"})
 
@@ -151,7 +157,7 @@ class _Checker:
         self.open: list[Token] = []
         # For each open CASE: whether a WHEN waits for its THEN.
         self.waiting: list[bool] = []
-        self.amount: Token | None = None
+        self.prefixes = 0
         self.interval: Token | None = None
 
     def fault(self, message: str, start: Token, end: Token | None = None) -> SyntaxFault:
@@ -162,6 +168,7 @@ class _Checker:
 
     def opens(self, before: Token | None, last: Token | None, token: Token) -> None:
         self.open.append(token)
+        self.nested(len(self.open), token)
 
     def closes(self, before: Token | None, last: Token | None, token: Token) -> None:
         if not self.open or _CLOSING[self.open[-1].token_type] is not token.token_type:
@@ -174,6 +181,15 @@ class _Checker:
 
     def case(self, before: Token | None, last: Token | None, token: Token) -> None:
         self.waiting.append(False)
+        self.nested(len(self.waiting), token)
+
+    def prefix(self, before: Token | None, last: Token | None, token: Token) -> None:
+        self.prefixes = self.prefixes + 1 if last is not None and last.token_type in _PREFIXES else 0
+        self.nested(self.prefixes, token)
+
+    def nested(self, depth: int, token: Token) -> None:
+        if depth > _DEPTH_MAX:
+            raise Unsupported(TOO_DEEP, position=Position(token.start, token.end + 1), text=self.text)
 
     def case_word(self, before: Token | None, last: Token | None, token: Token) -> None:
         if not self.waiting:
@@ -206,12 +222,6 @@ class _Checker:
     def after_string(self, before: Token | None, string: Token, token: Token) -> None:
         if token.token_type in _CONSTANTS and self.interval is not string:
             raise self.fault("two constants stand next to each other; a comma or || is missing", string, token)
-        if (
-            before is not None
-            and before.token_type in (_T.VAR, _T.IDENTIFIER)
-            and before.text.upper() not in _TAKE_TEXT
-        ):
-            raise self.fault("a string stands behind a name; a comma or an operator is missing", string)
         self.after_amount(before, string, token)
 
     def after_amount(self, before: Token | None, amount: Token, token: Token) -> None:
@@ -222,6 +232,9 @@ class _Checker:
 
     def constant(self, before: Token | None, last: Token | None, token: Token) -> None:
         # sqlglot reads INTERVAL 1 DAY + 5 and INTERVAL 1 DAY 5 HOURS as sums of two intervals.
+        named = last is not None and last.token_type in _PLAIN_NAMES and last.text.upper() not in _TAKE_TEXT
+        if named and token.token_type is _T.STRING:
+            raise self.fault("a string stands behind a name; a comma or an operator is missing", token)
         ends = before if last is not None and last.token_type is _T.PLUS else last
         if ends is not None and ends is self.interval:
             raise self.fault("every amount of time needs its own INTERVAL", token)
@@ -271,6 +284,7 @@ _TOKENS: Final[dict[Any, _Rule]] = {
     **dict.fromkeys(_CLOSERS, _Checker.closes),
     **dict.fromkeys(_CASE_WORDS, _Checker.case_word),
     **dict.fromkeys(_CONSTANTS, _Checker.constant),
+    **dict.fromkeys(_PREFIXES, _Checker.prefix),
     _T.COMMA: _Checker.comma,
     _T.CASE: _Checker.case,
 }

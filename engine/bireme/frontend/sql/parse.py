@@ -19,6 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from bireme.errors import ArgumentFault, Position, SyntaxFault, Unsupported
 from bireme.frontend.sql import lexemes
+from bireme.frontend.sql.lexemes import TOO_DEEP
 
 DIALECT: Final = "duckdb"
 
@@ -29,7 +30,6 @@ _QUERY_STARTS: Final = frozenset(
 _PLACE_IN_MESSAGE: Final = re.compile(r"\.? Line \d+, Col: \d+\.?.*", re.DOTALL)
 # One string, quoted name or comment that is closed, or the start of one that is not.
 _QUOTED: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|/\*.*?\*/|--[^\n]*|(?P<open>['"]|/\*)""", re.DOTALL)
-TOO_DEEP: Final = "the query is nested too deeply; split it with WITH, or write long lists as VALUES or IN (…)"
 
 
 class Parsed(NamedTuple):
