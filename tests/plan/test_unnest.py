@@ -80,6 +80,47 @@ def test_every_nested_query(connection, part: int) -> None:
     assert sum(check(connection, QUERIES[name]) for name in names) > len(names) * 0.8
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT id, l.n FROM o, LATERAL (SELECT count(*) AS n FROM i WHERE i.k = o.a) l",
+        "SELECT id, l.m FROM o, LATERAL (SELECT max(v) AS m, count(*) AS n FROM i WHERE i.k = o.a) l WHERE l.n < 2",
+        "SELECT id, l.n FROM o LEFT JOIN LATERAL (SELECT count(*) + 1 AS n FROM i WHERE i.k = o.a) l ON true",
+        "SELECT id, l.n FROM o LEFT JOIN LATERAL (SELECT count(*) AS n FROM i WHERE i.k = o.a) l ON l.n > 1",
+        "SELECT id, l.v FROM o LEFT JOIN LATERAL (SELECT v FROM i WHERE i.k = o.a) l ON l.v > o.b",
+        "SELECT id, l.v FROM o, LATERAL (SELECT v FROM i WHERE i.k < o.a ORDER BY w LIMIT 2) l",
+        "SELECT id, l.v, m.u FROM o, LATERAL (SELECT v FROM i WHERE i.k = o.a) l, LATERAL "
+        "(SELECT u FROM j WHERE j.u < l.v AND j.k = o.a) m",
+        "SELECT id, l.t FROM o, LATERAL (SELECT x.k + y.t AS t FROM i x, LATERAL "
+        "(SELECT sum(u) AS t FROM j WHERE j.k = x.k AND j.u > o.a) y WHERE x.k = o.a) l",
+        "SELECT id, l.c FROM o, LATERAL (SELECT o.a + o.b AS c) l WHERE l.c > 10",
+        "SELECT id, l.c FROM o LEFT JOIN LATERAL (SELECT o.a + o.b AS c WHERE o.s = 'x') l ON true",
+        "SELECT a, count(*) FROM o GROUP BY a HAVING count(*) >= (SELECT min(w) FROM i WHERE i.k = o.a)",
+        "SELECT s, max(a) FROM o GROUP BY s HAVING max(a) IN (SELECT k FROM i) OR s IS NULL",
+        "SELECT (SELECT count(*) FROM i WHERE i.k = o.a) AS n, count(*) FROM o GROUP BY n",
+        "SELECT id, sum((SELECT max(v) FROM i WHERE i.k = o.a)) OVER (ORDER BY id) FROM o",
+        "SELECT id, rank() OVER (ORDER BY (SELECT count(*) FROM i WHERE i.k = o.a)) FROM o",
+        "SELECT sum(b) FILTER (WHERE EXISTS (SELECT 1 FROM i WHERE i.k = o.a)), count(DISTINCT a) FROM o",
+        "SELECT id FROM o WHERE a = (SELECT max(k) FROM i WHERE i.v = (SELECT max(u) FROM j WHERE j.k = o.a))",
+        "SELECT id FROM o WHERE EXISTS (SELECT 1 FROM i WHERE i.k = o.a AND EXISTS (SELECT 1 FROM j WHERE j.k = i.k "
+        "AND NOT EXISTS (SELECT 1 FROM i x WHERE x.k = o.a AND x.v = j.u)))",
+        "SELECT id FROM o x WHERE (SELECT count(*) FROM o y WHERE y.a = x.a AND y.b < (SELECT max(v) FROM i "
+        "WHERE i.k = x.a OR i.k = y.b)) > 0",
+        "SELECT id FROM o RIGHT JOIN j ON o.a = j.k AND o.b IN (SELECT v FROM i WHERE i.k = j.k)",
+        "SELECT id FROM o LEFT JOIN j ON o.a = j.k AND (SELECT count(*) FROM i WHERE i.k = o.a AND i.w > j.u) > 0",
+        "SELECT id, EXISTS (SELECT 1 FROM i), NOT EXISTS (SELECT 1 FROM i WHERE w > 100) FROM o",
+        "SELECT id FROM o WHERE b IN (SELECT v FROM i LIMIT 0) OR b > ALL (SELECT v FROM i WHERE w > 100)",
+        "SELECT id FROM o WHERE (a, b) NOT IN (SELECT k, v FROM i)",
+        "SELECT id, (a, b) IN (SELECT k, v FROM i) FROM o",
+        "SELECT (SELECT sum(x.b) FROM o x WHERE x.s = t.s) FROM (SELECT s FROM o UNION SELECT 'q') t",
+        "WITH c AS (SELECT k, sum(v) AS t FROM i GROUP BY k) SELECT id FROM o WHERE b < (SELECT max(t) FROM c) "
+        "AND EXISTS (SELECT 1 FROM c WHERE c.k = o.a)",
+    ],
+)
+def test_other_places_of_subqueries(connection, text: str) -> None:
+    assert check(connection, text)
+
+
 # -------------------------------------------------------------------------------- the shape of plans
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from bireme.errors import Unsupported
 from bireme.plan.context import PlanContext
 from bireme.plan.relation import Rel
 from bireme.plan.rules.narrow_decimals import narrow_decimals
@@ -34,6 +35,11 @@ RULES: Final[tuple[Rule, ...]] = (
 
 def optimize(plan: Rel, context: PlanContext) -> Rel:
     """The plan after all rules; raises Unsupported, with advice, for what no rule can prepare to run."""
-    for rule in RULES:
-        plan = rule(plan, context)
+    try:
+        for rule in RULES:
+            plan = rule(plan, context)
+    except RecursionError:
+        raise Unsupported(
+            "the query is nested too deeply to be planned; run a part of it first and register what it gives as a table"
+        ) from None
     return plan
