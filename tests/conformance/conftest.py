@@ -11,6 +11,7 @@ from support.duck import Duck
 from bireme.backends.base import Kernels
 from bireme.backends.reference import ReferenceKernels
 
+
 def _backends() -> list[Kernels]:
     found: list[Kernels] = [ReferenceKernels()]
     try:
