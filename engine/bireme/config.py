@@ -73,7 +73,8 @@ def config_from(
     env = os.environ if environment is None else environment
     limit = memory_limit if memory_limit is not None else env.get("BIREME_MEMORY_LIMIT")
     folder = spill_folder if spill_folder is not None else env.get("BIREME_SPILL_FOLDER")
-    spill = Path(folder) if folder is not None else Path(tempfile.gettempdir()) / "bireme-spill"
+    # One folder per user: another's would not be writable.
+    spill = Path(folder) if folder is not None else Path(tempfile.gettempdir()) / f"bireme-spill-{os.getuid()}"
     memory = parse_bytes(limit) if limit is not None else _machine_bytes() * 6 // 10
     return Config(
         threads=_thread_count(threads, env.get("BIREME_THREADS")),

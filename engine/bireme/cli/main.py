@@ -21,15 +21,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except BiremeError as error:
+        if isinstance(error.__cause__, BrokenPipeError):
+            return _reader_left()
         print(f"bireme: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print("bireme: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader of our output has had enough; the interpreter must not try to flush to it again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _reader_left()
+
+
+def _reader_left() -> int:
+    """The reader of our output has had enough; the interpreter must not try to flush to it again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -96,10 +96,12 @@ def open_source(data: Any) -> ScannableSource:
     """The table in what people hand over. Raises ArgumentFault for what is no table, and storage errors."""
     if isinstance(data, (str, os.PathLike)):
         return open_parquet(data)
-    if isinstance(data, (list, tuple)) and data and all(isinstance(each, (str, os.PathLike)) for each in data):
-        return open_parquet([Path(each) for each in data])
-    arrow = hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
-    if arrow or isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
+    if isinstance(data, (list, tuple)) and data:
+        if all(isinstance(each, (str, os.PathLike)) for each in data):
+            return open_parquet([Path(each) for each in data])
+        if all(isinstance(each, pa.RecordBatch) for each in data):
+            return open_arrow(data)
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return open_arrow(data)
     raise ArgumentFault(
         f"a table is a path, a glob, a folder, or Arrow data (pyarrow, polars, pandas), not {type(data).__name__}"

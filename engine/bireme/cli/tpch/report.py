@@ -52,12 +52,9 @@ def write_json(path: Path, reports: Iterable[QueryReport], **context: Any) -> No
 def print_table(console: Console, engines: Sequence[str], reports: Mapping[tuple[int, str], QueryReport]) -> None:
     """Seconds (medians), rows, whether the answer was right, peak memory; with several engines, ratios to bireme."""
     table = Table(title="TPC-H", title_justify="left")
-    table.add_column("query", justify="right")
-    table.add_column("rows", justify="right")
-    for engine in engines:
-        table.add_column(f"{engine} s", justify="right")
-        table.add_column("checked")
-        table.add_column("peak", justify="right")
+    columns = ["query", "rows", *(name for engine in engines for name in (f"{engine} s", "checked", "peak"))]
+    for name in columns:
+        table.add_column(name, justify="left" if name == "checked" else "right", no_wrap=True)
     for query in dict.fromkeys(query for query, _ in reports):
         cells = [f"Q{query}", str(reports[query, engines[0]].rows)]
         for engine in engines:
@@ -73,6 +70,8 @@ def print_table(console: Console, engines: Sequence[str], reports: Mapping[tuple
         ]
     table.add_section()
     table.add_row(*totals)
+    # A pipe has no width of its own, and a table that is cut helps nobody.
+    console.width = max(console.width, 14 * len(columns))
     console.print(table)
     for line in _failures(reports.values()):
         console.print(line, style="red", markup=False, highlight=False)

@@ -15,7 +15,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from bireme.data.record import plain
 from bireme.data.schema import Schema
 from bireme.data.types import DataType, Kind
 from bireme.errors import BiremeError
@@ -102,7 +104,7 @@ class Samples:
             if groups is None:
                 found = bound
             else:
-                found = _distinct(groups.column("count_all").to_numpy(), rows, bound, clustered=False, local=0.0)
+                found = _distinct(groups[1], rows, bound, clustered=False, local=0.0)
             self._cache.put(key, found)
         return found
 
@@ -134,20 +136,16 @@ class Samples:
     def _sample(self, table: str, version: str, columns: Sequence[int]) -> pa.RecordBatch | None:
         return self._source(table, version).sample(columns)
 
-    def _groups(self, table: str, version: str, columns: tuple[int, ...]) -> pa.Table | None:
-        """The distinct tuples of the sample (without NULLs) and, as the last column, how often each occurs."""
+    def _groups(self, table: str, version: str, columns: tuple[int, ...]) -> tuple[pa.Array | None, np.ndarray] | None:
+        """How often each distinct tuple of the sample (without NULLs) occurs; of one column, also its values."""
         batch = self._sample(table, version, columns)
         if batch is None or batch.num_rows == 0:
             return None
-        names = [str(index) for index in range(len(columns))]
-        sampled = pa.Table.from_arrays(batch.columns, names=names)
         try:
-            grouped = sampled.group_by(names, use_threads=False).aggregate([([], "count_all")])
+            values, counts = _tuple_counts([_comparable(column) for column in batch.columns])
         except pa.ArrowNotImplementedError:
             return None
-        if any(column.null_count for column in batch.columns):
-            grouped = grouped.drop_null()
-        return grouped if grouped.num_rows else None
+        return (values, counts) if len(counts) else None
 
     def _estimate(self, origin: Origin) -> ColumnEstimate:
         table = self.statistics(origin.table, origin.version)
@@ -190,9 +188,31 @@ class Samples:
             return (bound if in_range <= present else present * _UNKNOWN_DISTINCT_SHARE), False
         local = 0.0
         if low is not None and high is not None and _is_countable(kind):
-            local = (high - low + 1) / _usual_gap(groups.column(0), kind)
-        distinct = _distinct(groups.column("count_all").to_numpy(), present, bound, known.clustered, local)
+            local = (high - low + 1) / _usual_gap(groups[0], kind)
+        distinct = _distinct(groups[1], present, bound, known.clustered, local)
         return distinct, distinct >= present and in_range >= present
+
+
+def _comparable(column: pa.Array) -> pa.Array:
+    """The column in a layout that pyarrow can count: plain, and short decimals by their digits."""
+    column = plain(column)
+    return column.view(pa.int64()) if pa.types.is_decimal64(column.type) else column
+
+
+def _tuple_counts(columns: Sequence[pa.Array]) -> tuple[pa.Array | None, np.ndarray]:
+    # pyarrow's own group_by would load its whole dataset machinery into every process.
+    if len(columns) == 1:
+        counted = pc.value_counts(columns[0].drop_null())
+        return counted.field(0), counted.field(1).to_numpy()
+    keys = np.zeros(len(columns[0]), dtype=np.int64)
+    present = np.ones(len(columns[0]), dtype=np.bool_)
+    for column in columns:
+        encoded = column.dictionary_encode()
+        present &= column.is_valid().to_numpy(zero_copy_only=False)
+        codes = encoded.indices.fill_null(0).to_numpy()
+        # Numbered anew after each column, so that the product of the counts cannot leave 64 bits.
+        _, keys = np.unique(keys * max(1, len(encoded.dictionary)) + codes, return_inverse=True)
+    return None, np.unique(keys[present], return_counts=True)[1]
 
 
 def _is_countable(kind: DataType) -> bool:
