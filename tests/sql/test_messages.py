@@ -62,6 +62,8 @@ WRONG = [
     ("SELECT * FROM t‹, t›", NameFault, "two relations"),
     ("WITH unused AS (SELECT ‹zz› FROM t) SELECT 1", NameFault, "zz"),
     ("SELECT x + 1 AS y, ‹y2› FROM t", NameFault, "y2"),
+    ("SELECT a AS k, b AS k FROM t ORDER BY ‹k›", NameFault, "more than once"),
+    ("SELECT a AS k, b AS k FROM t WHERE ‹k› = 1", NameFault, "more than once"),
     ("SELECT ‹d > 5› FROM t", TypeFault, "date"),
     ("SELECT sum(s) FROM t", TypeFault, "varchar"),
     ("SELECT ‹a + s› FROM t", TypeFault, "add"),

@@ -139,7 +139,7 @@ class Context:
     stand_ins: StandIns | None = None
     aggregates: bool = False
     windows: bool = False
-    aliases: dict[str, Node] = field(default_factory=dict)
+    aliases: dict[str, Node | None] = field(default_factory=dict)
     preferred: frozenset[Column] | None = None
     pending: set[str] = field(default_factory=set)
     named_windows: Mapping[str, Node] = field(default_factory=dict)
@@ -201,11 +201,14 @@ class Context:
         return outer
 
     def _alias(self, name: str) -> Expr:
+        node = self.aliases[name]
+        if node is None:
+            raise NameFault(f"'{name}' is ambiguous: the select list gives this name more than once")
         if name in self.pending:
             raise NameFault(f"the alias '{name}' is defined by itself")
         self.pending.add(name)
         try:
-            return self.bind(self.aliases[name])
+            return self.bind(node)
         finally:
             self.pending.discard(name)
 

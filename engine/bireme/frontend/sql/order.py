@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlglot import expressions as exp
 
-from bireme.errors import ClauseFault, QueryError, SyntaxFault, Unsupported
+from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.grouping import Item, constant_position
 from bireme.frontend.sql.scope import Scope
@@ -62,9 +62,11 @@ def output_or_expression(node: Node, items: Sequence[Item], context: Context) ->
         return items[position - 1].expr
     if node.__class__ is exp.Column and node.args.get("table") is None:
         name = node.args["this"].name.lower()
-        for item in items:
-            if item.node.__class__ is exp.Alias and item.name.lower() == name:
-                return item.expr
+        meant = {item.expr for item in items if item.node.__class__ is exp.Alias and item.name.lower() == name}
+        if len(meant) > 1:
+            raise NameFault(f"{context.clause} '{name}' is ambiguous: the select list gives this name more than once")
+        if meant:
+            return meant.pop()
     if node.__class__ is exp.Literal:
         raise ClauseFault(f"{context.clause} a constant has no effect; write the column's name without quotes")
     return context.bind(node)

@@ -85,12 +85,13 @@ def bind_select(node: Node, block: Block) -> Query:
     return _output(node, selection, block)
 
 
-def _aliases(node: Node) -> dict[str, Node]:
-    """The expressions of the select list that have a name of their own; the first one of a name counts."""
-    aliases: dict[str, Node] = {}
+def _aliases(node: Node) -> dict[str, Node | None]:
+    """The expressions of the select list that have a name of their own; None for a name given to several."""
+    aliases: dict[str, Node | None] = {}
     for entry in node.args["expressions"]:
         if entry.__class__ is exp.Alias:
-            aliases.setdefault(entry.args["alias"].name.lower(), entry.args["this"])
+            name, this = entry.args["alias"].name.lower(), entry.args["this"]
+            aliases[name] = this if aliases.get(name, this) == this else None
     return aliases
 
 
@@ -105,11 +106,11 @@ def _condition(node: Node, context: Context) -> Expr:
         raise
 
 
-def _bind_clauses(node: Node, bound: Bound, block: Block, aliases: dict[str, Node]) -> tuple[Selection, Keys]:
+def _bind_clauses(node: Node, bound: Bound, block: Block, aliases: dict[str, Node | None]) -> tuple[Selection, Keys]:
     stand_ins = StandIns()
     named = named_windows(node.args.get("windows") or [])
 
-    def context(clause: str, *, windows: bool, given: dict[str, Node]) -> Context:
+    def context(clause: str, *, windows: bool, given: dict[str, Node | None]) -> Context:
         return Context(
             block, bound.scope, clause, stand_ins, aggregates=True, windows=windows, aliases=given,
             named_windows=named, columns={},
