@@ -27,6 +27,7 @@ from bireme.plan.relation import (
 from bireme.plan.rules.fold import Folder, only_true
 from bireme.plan.rules.push_filters_join import push_join
 from bireme.plan.rules.push_predicates import without_raising
+from bireme.plan.rules.share import shared
 from bireme.plan.tree import (
     FALSE,
     TRUE,
@@ -38,8 +39,6 @@ from bireme.plan.tree import (
     map_expr,
     map_subqueries,
     project,
-    relations,
-    subplans,
     substitute,
     with_inputs,
     with_plan,
@@ -50,27 +49,13 @@ Parts = tuple[Expr, ...]
 
 def push_filters(plan: Rel, _: PlanContext) -> Rel:
     """`plan` with its filters as close to the scans as they may be."""
-    shared = _shared(plan)
-    if not shared:
+    read_often = shared(plan)
+    if not read_often:
         return Pushing(frozenset(), frozenset()).push(plan, (), 0)
-    trial = Pushing(shared, frozenset())
+    trial = Pushing(read_often, frozenset())
     result = trial.push(plan, (), 0)
     whole = frozenset([rel for rel, arrived in trial.arrivals.items() if () in arrived and len(arrived) > 1])
-    return Pushing(shared, whole).push(plan, (), 0) if whole else result
-
-
-def _shared(plan: Rel) -> frozenset[Rel]:
-    """Relations worth running once that are read in several places."""
-    readers: dict[Rel, int] = {}
-    everything = relations(plan)
-    for rel in everything:
-        for source in rel.inputs:
-            readers[source] = readers.get(source, 0) + 1
-        for inner in subplans(rel):
-            readers[inner] = readers.get(inner, 0) + 1
-    return frozenset(
-        [rel for rel, count in readers.items() if count > 1 and isinstance(rel, Aggregate | Join | Window)]
-    )
+    return Pushing(read_often, whole).push(plan, (), 0) if whole else result
 
 
 class Pushing:
