@@ -162,7 +162,12 @@ class Worker:
             watermark_stop=config.watermark_stop,
         )
         self.compute = ComputeExecutor(
-            slots=config.threads, threads=self._compute_threads, room=self.room, mover=self.mover, clock=self.clock
+            slots=config.threads,
+            threads=self._compute_threads,
+            room=self.room,
+            mover=self.mover,
+            recorder=self.recorder,
+            clock=self.clock,
         )
         self.preload = PreloadExecutor(
             source=self._source,

@@ -74,10 +74,12 @@ class MemoryTransport:
         if data is None:
             raise lost(sender, "it has left")
         try:
-            (frame,) = FrameReader().feed(data)
+            frames = list(FrameReader().feed(data))
         except FrameDamaged as error:
             raise lost(sender, str(error)) from error
-        return sender, frame
+        if len(frames) != 1:
+            raise lost(sender, f"{len(data)} bytes came that are not one whole frame")
+        return sender, frames[0]
 
     async def close(self) -> None:
         await self._network.leave(self._worker)

@@ -16,6 +16,8 @@ import pyarrow as pa
 from bireme.clock import Clock
 from bireme.data.tier import Tier
 from bireme.errors import BiremeError, EngineBug, OutOfRoom
+from bireme.observe.event import Overbooked
+from bireme.observe.recorder import Recorder
 from bireme.runtime.compute.policy import ReadyList, Remedy, remedy
 from bireme.runtime.compute.task import Result, Supplier, Task, TaskKind
 from bireme.runtime.holder.batch_holder import BatchHolder
@@ -31,7 +33,9 @@ class ComputeExecutor:
 
     name = "compute"
 
-    def __init__(self, *, slots: int, threads: Threads, room: Room, mover: Mover, clock: Clock) -> None:
+    def __init__(
+        self, *, slots: int, threads: Threads, room: Room, mover: Mover, recorder: Recorder, clock: Clock
+    ) -> None:
         self.slots = slots
         self.ready = ReadyList()
         self.running = 0
@@ -39,6 +43,7 @@ class ComputeExecutor:
         self._threads = threads
         self._room = room
         self._mover = mover
+        self._recorder = recorder
         self._clock = clock
         self._parked: deque[asyncio.Future[None]] = deque()
         self._asking = False
@@ -110,6 +115,9 @@ class ComputeExecutor:
         self.running += 1
         self._solo = task.alone
         task.grant_bytes = grant.nbytes
+        if task.need_bytes > grant.nbytes:
+            over, reason = task.need_bytes - grant.nbytes, "a task needs more than the whole limit"
+            self._recorder.record(Overbooked(task.supplier.query, Tier.DEVICE, task.need_bytes, over, reason))
         if self._parked and len(self.ready):
             self._wake_one()
         return task, grant
@@ -119,9 +127,9 @@ class ComputeExecutor:
         for entry in task.entries:
             if entry.batch.tier is not Tier.DEVICE or entry.access is Access.EXCLUSIVE:
                 below += entry.batch.nbytes
-        limit = self._room.ledger.limits[Tier.DEVICE]
-        need = below + task.supplier.estimate(task)
-        return need if need < limit else limit
+        task.need_bytes = below + task.supplier.estimate(task)
+        # Cut to the tier, or it would wait for ever; it runs alone then, over the limit, and that is recorded.
+        return min(task.need_bytes, self._room.ledger.limits[Tier.DEVICE])
 
     def _granted(self, need: int, spare: Reservation | None) -> Reservation | None:
         if spare is None:

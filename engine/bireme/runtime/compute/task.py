@@ -76,7 +76,7 @@ class Task:
 
     __slots__ = (
         "_done", "_pieces", "alone", "attempt", "basis", "buffers", "bytes_in", "entries", "grant_bytes", "holder",
-        "id", "kind", "ready_at", "reservation", "rows_in", "sequence", "split", "stage", "supplier",
+        "id", "kind", "need_bytes", "ready_at", "reservation", "rows_in", "sequence", "split", "stage", "supplier",
     )  # fmt: skip
 
     def __init__(self, supplier: Supplier, stage: Stage, identity: TaskId, kind: TaskKind, sequence: int) -> None:
@@ -96,6 +96,7 @@ class Task:
         self.ready_at = 0.0
         self.attempt = 0
         self.alone = False
+        self.need_bytes = 0
         self.grant_bytes = 0
         self._done = Result()
         self._pieces: deque[tuple[int, int]] | None = None
