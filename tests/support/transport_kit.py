@@ -1,6 +1,6 @@
 """What every transport promises: the kit that real ones and the one in memory pass.
 
-`make` gives the transports of as many workers as asked for, all linked. Each check is a coroutine to be run on any loop.
+`make` gives the transports of as many workers as asked for, all linked. Each check is a coroutine for any loop.
 """
 
 from __future__ import annotations

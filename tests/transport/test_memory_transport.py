@@ -28,11 +28,10 @@ def test_damaged_bytes_lose_their_sender() -> None:
     async def main() -> None:
         network = MemoryNetwork()
         one, two = network.join(WorkerId(1)), network.join(WorkerId(2))
-        await network.deliver(
-            WorkerId(1), WorkerId(2), b"not a frame of ours, but long enough to have a header in it.."
-        )
-        with pytest.raises(PeerLost, match="not a frame") as lost:
-            await two.receive()
-        assert lost.value.peer == one.worker
+        for damaged, reason in ((b"x" * 200, "not a frame"), (b"half", "not one whole frame")):
+            await network.deliver(WorkerId(1), WorkerId(2), damaged)
+            with pytest.raises(PeerLost, match=reason) as lost:
+                await two.receive()
+            assert lost.value.peer == one.worker
 
     asyncio.run(main())
