@@ -50,7 +50,6 @@ from bireme.plan.tree import (
     conjoin,
     conjuncts,
     equal,
-    expressions,
     filtered,
     holds_subquery,
     is_call,
@@ -61,6 +60,7 @@ from bireme.plan.tree import (
     remap,
     select,
     shift,
+    subplans,
     with_inputs,
     with_plan,
 )
@@ -85,7 +85,7 @@ class Subqueries:
         found = self._done.get(rel)
         if found is None:
             rebuilt = with_inputs(rel, [self.replace(source) for source in rel.inputs])
-            if any(holds_subquery(expr) for expr in expressions_of(rebuilt)):
+            if subplans(rebuilt):
                 rebuilt = self._replace_own(rebuilt)
             if isinstance(rebuilt, DependentJoin):
                 rebuilt = Apply(rebuilt.left, rebuilt.right, rebuilt.kind, (), rebuilt.condition)
@@ -179,13 +179,12 @@ def _keys_in_residual(rel: Join, widths: tuple[int, int]) -> Join:
     return Join(rel.left, rel.right, rel.kind, (), (), conjoin(parts))
 
 
-def expressions_of(rel: Rel) -> list[Expr]:
-    """The expressions a relation or an `Apply` holds."""
-    return rel.own_expressions() if isinstance(rel, Apply) else expressions(rel)
-
-
 def numbered_rows(rel: Rel) -> Rel:
-    """`rel` with a column that is different in every row."""
+    """`rel` with a column that is different in every row.
+
+    What reads it twice relies on its running once, so that both see the same numbers: a `Window` that is read twice
+    does (`share`), and nothing is pushed below one without partitions.
+    """
     number = WindowCall(Aggregation("row_number", (), INT64), (), (), WHOLE_PARTITION)
     return Window(rel, (number,), ("row",))
 
