@@ -17,6 +17,9 @@ void check_buffers(const ArrowArray& array, int64_t wanted, const char* format) 
   }
 }
 
+// Unions and run-ends.
+bool has_no_bitmap(const char* format) { return format[0] == '+' && (format[1] == 'u' || format[1] == 'r'); }
+
 }  // namespace
 
 Batch Batch::take_over(ArrowArray* array, ArrowSchema* schema) {
@@ -64,14 +67,16 @@ Column Batch::view(const ArrowArray& array, const ArrowSchema& schema, int64_t e
     column.null_count = rows;
     return column;
   }
-  if (column.type.kind == Kind::Other) return column;
+  // Types that are only carried say at least which of their values are NULL, where their layout has a bitmap.
+  const bool carried = column.type.kind == Kind::Other;
+  if (carried && has_no_bitmap(schema.format)) return column;
   if (column.null_count != 0 && array.buffers[0] != nullptr) {
     column.validity = static_cast<const uint8_t*>(array.buffers[0]) + offset / 8;
     column.validity_offset = offset % 8;
   } else {
     column.null_count = 0;
   }
-  if (column.dictionary != nullptr) return column;
+  if (carried || column.dictionary != nullptr) return column;
   const Kind kind = column.type.kind;
   if (is_string(kind)) {
     check_buffers(array, 3, schema.format);

@@ -222,7 +222,12 @@ def _is_countable(kind: DataType) -> bool:
 
 def _counted(values: pa.Array | pa.ChunkedArray, kind: DataType) -> np.ndarray:
     """The values of a countable type as whole numbers, without NULLs."""
-    numbers: np.ndarray = values.drop_null().cast(pa.int32() if kind.kind is Kind.DATE else pa.int64()).to_numpy(False)
+    values = values.drop_null()
+    if kind.kind is Kind.UINT64:
+        # Moved down by 2^63: neighbours keep their order and their distance.
+        moved: np.ndarray = (values.to_numpy(False) ^ np.uint64(1 << 63)).view(np.int64)
+        return moved
+    numbers: np.ndarray = values.cast(pa.int32() if kind.kind is Kind.DATE else pa.int64()).to_numpy(False)
     return numbers
 
 
