@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -287,6 +289,43 @@ def test_a_repeated_query_evaluates_nothing(small):
         )
         context.estimates.rows(Filter(scan(small, "t"), condition))
     assert len(evaluated) == 1
+
+
+def test_columns_of_every_type_have_estimates():
+    zone, day = datetime.UTC, datetime.date(1969, 12, 31)
+    table = pa.table(
+        {
+            "bool": [True, None, False],
+            "tiny": pa.array([1, None, -1], pa.int8()),
+            "unsigned": pa.array([0, None, 2**64 - 1], pa.uint64()),
+            "float": pa.array([float("nan"), None, float("inf")], pa.float32()),
+            "double": [-0.0, None, 1e308],
+            "wide": pa.array([Decimal("9" * 36), None, Decimal(-1)], pa.decimal128(38, 2)),
+            "text": ["é", None, ""],
+            "code": pa.array(["a", None, "a"]).dictionary_encode(),
+            "bytes": [b"", None, b"x"],
+            "day": [day, None, day],
+            "time": [datetime.time(1), None, datetime.time(2)],
+            "moment": [datetime.datetime(1, 1, 1), None, datetime.datetime(9999, 1, 1)],
+            "instant": [datetime.datetime(2020, 1, 1, tzinfo=zone), None, datetime.datetime(2021, 1, 1, tzinfo=zone)],
+            "span": [datetime.timedelta(1), None, datetime.timedelta(2)],
+            "list": [[1], None, []],
+            "struct": [{"x": 1}, None, {"x": None}],
+            "nothing": pa.nulls(3),
+        }
+    )
+    for rows in (table, table.slice(0, 0)):
+        sources = {"t": open_arrow(rows)}
+        whole = scan(sources, "t")
+        estimates = context_over(sources).estimates
+        for index, column in enumerate(whole.schema):
+            found = estimates.column(whole, index)
+            assert 0 <= found.distinct <= 3, column
+            assert found.mean_bytes > 0
+            assert found.null_share == (1.0 if column.name == "nothing" else 1 / 3) * (rows.num_rows > 0)
+            key = Column(index, column.type)
+            assert 0 <= estimates.rows(Join(whole, whole, JoinKind.INNER, (key,), (key,))) <= 9
+            assert 0 <= estimates.rows(Filter(whole, Call("eq", (key, Literal(None, column.type)), BOOL))) <= 3
 
 
 def test_a_predicate_that_fails_on_the_sample_is_estimated_by_rule():

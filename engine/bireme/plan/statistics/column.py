@@ -63,9 +63,10 @@ class ColumnEstimate:
 
 
 def position(value: Value) -> float | None:
-    """Where a value lies on a number line: dates in days, timestamps in days too; None for what has no distance."""
+    """Where a value lies on a number line: dates and timestamps in days; None for what has no distance to others."""
     if isinstance(value, (bool, int, float, Decimal)):
-        return float(value)
+        number = float(value)
+        return number if math.isfinite(number) else None
     if isinstance(value, datetime.datetime):
         midnight = value.hour * 3600 + value.minute * 60 + value.second
         return value.toordinal() - _EPOCH_DAY + midnight / 86_400

@@ -101,10 +101,7 @@ class Samples:
             for column in columns:
                 product *= max(1.0, self.column(Origin(table, version, column)).distinct)
             bound = min(bound, product)
-            if groups is None:
-                found = bound
-            else:
-                found = _distinct(groups[1], rows, bound, clustered=False, local=0.0)
+            found = bound if groups is None else _distinct(groups[1], rows, bound, clustered=False, local=0.0)
             self._cache.put(key, found)
         return found
 
