@@ -47,7 +47,7 @@ class Typing:
     swapped: bool = False
 
 
-def _operator(name: str, args: Args, signatures: tuple[str, ...]) -> Expr:
+def _operator(name: str, symbol: str, args: Args, signatures: tuple[str, ...]) -> Expr:
     if len(args) != 2:
         raise wrong_arguments(name, args, signatures)
     left, right = args
@@ -55,7 +55,7 @@ def _operator(name: str, args: Args, signatures: tuple[str, ...]) -> Expr:
         left, right = _adapt_constants(name, left, right)
     typing = typing_of(name, left.type, right.type)
     if typing is None:
-        raise wrong_arguments(name, args, signatures)
+        raise TypeFault(f"there is no {args[0].type} {symbol} {args[1].type}; cast one side if a conversion is meant")
     if typing.swapped:
         left, right = right, left
     if left.type is not typing.left:
@@ -279,7 +279,7 @@ def _binary(name: str, symbol: str, doc: str, types: str, *aliases: str) -> Scal
     signatures = (f"{symbol} of {types}",)
 
     def bind(args: Args) -> Expr:
-        return _operator(name, args, signatures)
+        return _operator(name, symbol, args, signatures)
 
     return ScalarFunction(name, bind, signatures, doc, (symbol, *aliases), fails=True)
 

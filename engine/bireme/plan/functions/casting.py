@@ -183,7 +183,7 @@ def common_of_two(left: DataType, right: DataType) -> DataType | None:
         return _common_float(left, right)
     if Kind.BOOL in (left.kind, right.kind):
         other = right if left.kind is Kind.BOOL else left
-        return other if other.is_integer or other.kind is Kind.DECIMAL else None
+        return other if other.is_integer else None
     if left.kind is Kind.DECIMAL or right.kind is Kind.DECIMAL:
         return _common_decimal(left, right)
     if left.is_integer and right.is_integer:

@@ -22,7 +22,7 @@ _EQUALITIES: Final = frozenset({"eq", "ne", "is_distinct", "is_not_distinct"})
 def compared(exprs: Sequence[Expr], *, equality: bool, place: str) -> tuple[Expr, ...]:
     """The expressions coerced to the type in which they are compared.
 
-    Unlike elsewhere, a text column beside another type is read as that type: for equality, and for dates and times.
+    Unlike elsewhere, a text column beside another type is read as that type, but only for equality.
     """
     first = exprs[0].type
     if all(expr.type is first for expr in exprs):
@@ -33,7 +33,7 @@ def compared(exprs: Sequence[Expr], *, equality: bool, place: str) -> tuple[Expr
     if not others or not texts or all(is_null(other) for other in others):
         return unify(exprs, place)
     target = unified_type(others, place)
-    if not (equality or target.is_temporal) or not is_castable(STRING, target):
+    if not equality or not is_castable(STRING, target):
         raise TypeFault(f"{place} mixes values of varchar and {target}; cast them to one type")
     return tuple([cast_common(expr, target) for expr in exprs])
 

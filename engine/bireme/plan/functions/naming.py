@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from typing import Final
 
-_SIMILARITY_MIN: Final = 0.6
+_SIMILARITY_MIN: Final = 0.67
+# A name that is this much less like the wrong one than the best is no help.
+_SIMILARITY_SPREAD: Final = 0.12
 _HINTS_MAX: Final = 3
 
 
@@ -19,6 +21,11 @@ def suggest(name: str, candidates: Iterable[str]) -> str:
     near = get_close_matches(name.lower(), spelled, _HINTS_MAX, _SIMILARITY_MIN)
     if not near:
         return ""
-    names = [f'"{spelled[match]}"' for match in near]
+    scores = [SequenceMatcher(None, match, name.lower()).ratio() for match in near]
+    names = [
+        f'"{spelled[match]}"'
+        for match, score in zip(near, scores, strict=True)
+        if score > scores[0] - _SIMILARITY_SPREAD
+    ]
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
     return f"; did you mean {listed}?"
