@@ -183,7 +183,7 @@ class Bench:
 
     def _order_cases(self) -> Iterator[Case]:
         def ordered(keys: str, table: str) -> str:
-            return f"select count(*) from (select row_number() over (order by {keys.replace(' ', ', ')}) from {table})"
+            return f"select rowid from {table} order by {keys.replace(' ', ', ')}"
 
         for keys in ("o_totalprice", "o_orderdate", "o_orderdate o_totalprice", "o_custkey o_orderkey"):
             yield self.sort(f"sort: {keys}", self.orders, keys, None, ordered(keys, "orders"))
@@ -238,7 +238,7 @@ def main() -> None:
             continue
         ours = best(options.runs, case.ours) / case.rows * 1e9
         if case.sql:
-            theirs = best(options.runs, lambda sql=case.sql: bench.duck.execute(sql).fetch_arrow_table()) / case.rows * 1e9
+            theirs = best(options.runs, lambda sql=case.sql: bench.duck.execute(sql).to_arrow_table()) / case.rows * 1e9
             print(f"{case.name:42} {case.rows:10} {ours:12.2f} {theirs:8.2f} {ours / theirs:6.2f}", flush=True)
         else:
             print(f"{case.name:42} {case.rows:10} {ours:12.2f}", flush=True)

@@ -31,12 +31,18 @@ bool same_values(const Type& left, const Type& right) {
 }  // namespace
 
 KeyIndex::KeyIndex(const std::vector<Type>& types, const std::vector<bool>& nullable)
-    : layout_(types, nullable), form_(form_of(types, layout_)) {
+    : types_(types), nullable_(nullable), layout_(types, nullable, true), form_(form_of(types, layout_)) {
   for (const Type& type : types) {
     if (!is_canonical(type.kind)) throw Unsupported("no native keys of Arrow format '" + type.format + "'");
   }
-  if (form_ == Form::Packed) packed_ = std::make_unique<PackedIndex>(layout_);
+  if (form_ == Form::Packed) packed_ = std::make_unique<PackedIndex>(KeyLayout(types, nullable, false));
   texts_.resize(form_ == Form::Packed ? types.size() : 1);
+}
+
+void KeyIndex::add_null_bits() {
+  auto wider = std::make_unique<PackedIndex>(layout_);
+  wider->adopt(*packed_);
+  packed_ = std::move(wider);
 }
 
 uint32_t KeyIndex::size() const {
@@ -73,31 +79,41 @@ std::vector<OutputColumn> KeyIndex::columns(const uint32_t* entries, int64_t row
 
 std::vector<OutputColumn> KeyIndex::packed_columns(const uint32_t* entries, int64_t rows) const {
   std::vector<OutputColumn> out;
-  std::vector<uint64_t> words(static_cast<size_t>(2 * rows));
-  std::vector<uint8_t> valid(static_cast<size_t>(rows));
+  Buffer validity(rows);
   for (size_t index = 0; index < layout_.columns.size(); ++index) {
     const KeyColumn& column = layout_.columns[index];
-    const auto position = static_cast<int>(index);
-    for (int64_t row = 0; row < rows; ++row) {
-      const bool null = entries[row] == null_entry_ || packed_->is_null(position, entries[row]);
-      valid[static_cast<size_t>(row)] = null ? 0 : 1;
-    }
-    const bool wide = column.type.kind == Kind::Decimal128;
-    packed_->read_part(column.part, entries, rows, words.data(), wide ? 2 : 1);
-    if (wide) packed_->read_part(column.part + 1, entries, rows, words.data() + 1, 2);
     if (column.type.kind == Kind::Null) {
       out.push_back(null_column(rows));
-    } else if (!column.interned) {
-      out.push_back(column_of_words(column.type, words.data(), valid.data(), rows));
+      continue;
+    }
+    auto* valid = validity.as<uint8_t>();
+    if (null_entry_ == kNoEntry && !packed_->has_null_bits()) {
+      valid = nullptr;
     } else {
-      std::vector<Text> texts(static_cast<size_t>(rows));
-      for (size_t row = 0; row < texts.size(); ++row) {
-        if (valid[row] != 0) texts[row] = texts_[index][static_cast<uint32_t>(words[row])];
+      for (int64_t row = 0; row < rows; ++row) {
+        valid[row] = entries[row] == null_entry_ || packed_->is_null(static_cast<int>(index), entries[row]) ? 0 : 1;
       }
-      out.push_back(column_of_texts(column.type, texts.data(), valid.data(), rows));
+    }
+    const int words_each = column.type.kind == Kind::Decimal128 ? 2 : 1;
+    Buffer words(rows * 8 * words_each);
+    for (int word = 0; word < words_each; ++word) {
+      packed_->read_part(column.part + word, entries, rows, words.as<uint64_t>() + word, words_each);
+    }
+    if (column.interned) {
+      out.push_back(text_column(index, words.as<uint64_t>(), valid, rows));
+    } else {
+      out.push_back(column_of_words(column.type, std::move(words), valid, rows));
     }
   }
   return out;
+}
+
+OutputColumn KeyIndex::text_column(size_t column, const uint64_t* numbers, const uint8_t* valid, int64_t rows) const {
+  std::vector<Text> texts(static_cast<size_t>(rows));
+  for (size_t row = 0; row < texts.size(); ++row) {
+    if (valid == nullptr || valid[row] != 0) texts[row] = texts_[column][static_cast<uint32_t>(numbers[row])];
+  }
+  return column_of_texts(layout_.columns[column].type, texts.data(), valid, rows);
 }
 
 // A serialized key: per column a byte that says whether it is valid, then (if so) its words, or its length and bytes.
@@ -107,12 +123,12 @@ std::vector<OutputColumn> KeyIndex::serial_columns(const uint32_t* entries, int6
   std::vector<const char*> at(count);
   for (size_t row = 0; row < count; ++row) at[row] = texts_[0][entries[row]].data();
   std::vector<uint8_t> valid(count);
-  std::vector<uint64_t> words(2 * count);
   std::vector<Text> texts;
   for (const KeyColumn& column : layout_.columns) {
     const bool text = is_string(column.type.kind);
     const size_t width = column.type.kind == Kind::Decimal128 ? 16 : 8;
     if (text) texts.assign(count, Text{});
+    Buffer words(text ? 0 : static_cast<int64_t>(count * width));
     for (size_t row = 0; row < count; ++row) {
       valid[row] = static_cast<uint8_t>(*at[row]++);
       if (valid[row] == 0) continue;
@@ -122,7 +138,7 @@ std::vector<OutputColumn> KeyIndex::serial_columns(const uint32_t* entries, int6
         texts[row] = text_over(at[row] + 4, length);
         at[row] += 4 + length;
       } else {
-        std::memcpy(words.data() + row * (width / 8), at[row], width);
+        std::memcpy(words.as<char>() + row * width, at[row], width);
         at[row] += width;
       }
     }
@@ -131,7 +147,7 @@ std::vector<OutputColumn> KeyIndex::serial_columns(const uint32_t* entries, int6
     } else if (text) {
       out.push_back(column_of_texts(column.type, texts.data(), valid.data(), rows));
     } else {
-      out.push_back(column_of_words(column.type, words.data(), valid.data(), rows));
+      out.push_back(column_of_words(column.type, std::move(words), valid.data(), rows));
     }
   }
   return out;
@@ -296,7 +312,14 @@ void KeyRows::load_packed(const KeyIndex& index, KeyIndex* add, int64_t begin, i
     } else {
       read_words(column, begin, rows, words);
     }
-    if (state.has_nulls && (!keys[position].nullable || states_.size() == 1)) {
+    if (!state.has_nulls) continue;
+    bool is_key = keys[position].nullable && states_.size() > 1;
+    if (is_key && !index.packed_->has_null_bits()) {
+      // The first NULL of this index; where it is only read, none of its keys has one.
+      is_key = add != nullptr;
+      if (is_key) add->add_null_bits();
+    }
+    if (!is_key) {
       any_absent_ = true;
       for (int64_t row = 0; row < rows; ++row) {
         if (state.valid[static_cast<size_t>(row)] == 0) absent_[static_cast<size_t>(row)] = 1;

@@ -28,9 +28,6 @@ class KeyIndex {
   // Distinct keys; without key columns there is always one.
   uint32_t size() const;
   int64_t nbytes() const;
-  Form form() const { return form_; }
-  bool dense() const { return packed_ != nullptr && packed_->dense(); }
-  const KeyLayout& layout() const { return layout_; }
 
   // The key columns of the given entries.
   std::vector<OutputColumn> columns(const uint32_t* entries, int64_t rows) const;
@@ -38,10 +35,15 @@ class KeyIndex {
  private:
   friend class KeyRows;
 
+  // From now on keys with NULL in one of several columns have room.
+  void add_null_bits();
   std::vector<OutputColumn> packed_columns(const uint32_t* entries, int64_t rows) const;
+  OutputColumn text_column(size_t column, const uint64_t* numbers, const uint8_t* valid, int64_t rows) const;
   std::vector<OutputColumn> serial_columns(const uint32_t* entries, int64_t rows) const;
 
-  KeyLayout layout_;
+  std::vector<Type> types_;
+  std::vector<bool> nullable_;
+  KeyLayout layout_;  // with room for NULL; that of `packed_` has it once there was one
   Form form_;
   std::unique_ptr<PackedIndex> packed_;
   std::vector<TextIndex> texts_;  // packed: one per column (empty for others); text, serial: the one

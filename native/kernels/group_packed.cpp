@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "arrow/errors.hpp"
+#include "kernels/group_loops.hpp"
 #include "kernels/group_read.hpp"
 
 namespace bireme {
@@ -70,7 +71,7 @@ class Packer {
 
 }  // namespace
 
-KeyLayout::KeyLayout(const std::vector<Type>& types, const std::vector<bool>& nullable) {
+KeyLayout::KeyLayout(const std::vector<Type>& types, const std::vector<bool>& nullable, bool null_bits) {
   for (size_t index = 0; index < types.size(); ++index) {
     KeyColumn column;
     column.type = types[index];
@@ -92,14 +93,14 @@ KeyLayout::KeyLayout(const std::vector<Type>& types, const std::vector<bool>& nu
   for (KeyPart* part : by_width) packer.place(part->bits, part->word, part->shift);
   // NULL in the only column is kept apart by the owner, so that a single key of 64 bits stays one word.
   for (KeyColumn& column : columns) {
-    if (column.nullable && columns.size() > 1) packer.place(1, column.null_word, column.null_shift);
+    if (null_bits && column.nullable && columns.size() > 1) packer.place(1, column.null_word, column.null_shift);
   }
   words = packer.words();
 }
 
 // ------------------------------------------------------------------------------------------------ KeyDomain
 
-bool KeyDomain::cover(const std::vector<Range>& ranges, const std::vector<bool>& nullable, uint64_t limit) {
+KeyDomain::Covered KeyDomain::cover(const std::vector<Range>& ranges, const std::vector<bool>& nullable, uint64_t limit) {
   std::vector<Axis> axes(ranges.size());
   uint64_t cells = 1;
   std::vector<uint64_t> grown(ranges.size(), 0);
@@ -112,45 +113,76 @@ bool KeyDomain::cover(const std::vector<Range>& ranges, const std::vector<bool>&
       const Axis& old = axes_[index];
       const auto low = static_cast<int64_t>(old.base);
       const auto high = static_cast<int64_t>(old.base + (old.span - null_codes) - 1);
-      if (range.low <= range.high && (range.low < low || range.high > high)) grown[index] = old.span;
+      if (range.low <= range.high && (range.low < low || range.high > high)) grown[index] = old.span / 2 + 1;
       range.low = std::min(range.low, low);
       range.high = std::max(range.high, high);
     }
     axis.base = static_cast<uint64_t>(range.low);
     axis.span = range.low > range.high ? 0 : static_cast<uint64_t>(range.high) - axis.base + 1;
-    if (range.low <= range.high && (axis.span == 0 || axis.span > limit)) return false;
-    axis.span += null_codes;
-    if (axis.span == 0) axis.span = 1;
-    if (axis.span > limit / cells) return false;
+    if (range.low <= range.high && (axis.span == 0 || axis.span > limit)) return Covered::No;
+    axis.span = std::max<uint64_t>(axis.span + null_codes, 1);
+    if (axis.span > limit / cells) return Covered::No;
     cells *= axis.span;
   }
   for (size_t index = 0; index < axes.size(); ++index) {
-    // Room to grow upward: keys that come in order would otherwise ask for a new array with every batch.
+    // Room to grow upward: keys that come in order would otherwise ask for more with every vector.
     Axis& axis = axes[index];
     const uint64_t others = cells / axis.span;
-    const uint64_t room = INT64_MAX - static_cast<uint64_t>(static_cast<int64_t>(axis.base) < 0 ? 0 : axis.base);
+    const uint64_t room = INT64_MAX - static_cast<uint64_t>(std::max<int64_t>(static_cast<int64_t>(axis.base), 0));
     const uint64_t wanted = std::min(axis.span + grown[index], room);
-    if (wanted > axis.span && wanted <= limit / others) {
-      axis.span = wanted;
-      cells = others * wanted;
-    }
+    if (wanted <= axis.span || wanted > limit / others) continue;
+    axis.span = wanted;
+    cells = others * wanted;
   }
   uint64_t stride = 1;
   for (Axis& axis : axes) {
     axis.stride = stride;
     stride *= axis.span;
   }
+  const auto size = static_cast<int64_t>(cells) + 1;
+  if (extends(axes)) {
+    cells_.resize(size, kNoEntry);
+    axes_ = std::move(axes);
+    return Covered::Further;
+  }
   Cells<uint32_t> fresh;
-  fresh.resize(static_cast<int64_t>(cells) + 1, kNoEntry);
+  fresh.resize(size, kNoEntry);
   std::swap(cells_, fresh);
   axes_ = std::move(axes);
-  return true;
+  return Covered::Anew;
+}
+
+// Whether all cells keep their places under the new axes: only the last one is longer, at its upper end.
+bool KeyDomain::extends(const std::vector<Axis>& axes) const {
+  if (axes_.size() != axes.size()) return false;
+  for (size_t index = 0; index < axes.size(); ++index) {
+    if (axes_[index].base != axes[index].base || axes_[index].stride != axes[index].stride) return false;
+  }
+  return axes_.back().span <= axes.back().span;
 }
 
 bool KeyDomain::locate(const KeyLayout& layout, const KeyVector& keys, uint64_t* cells) const {
+  uint64_t any_outside = 0;
+  for (size_t column = 0; column < axes_.size(); ++column) {
+    if (keys.valid[column] != nullptr) {
+      any_outside = 1;
+      break;
+    }
+    const Axis& axis = axes_[column];
+    const uint64_t first = axis.nullable ? 1 : 0;
+    any_outside |= group_loops().add_places(keys.parts[static_cast<size_t>(layout.columns[column].part)], keys.rows, axis.base,
+                                            axis.span - first, first, axis.stride, column == 0, cells);
+  }
+  if (any_outside == 0) return false;
+  locate_each(layout, keys, cells);
+  const uint64_t outside_cell = static_cast<uint64_t>(cells_.size()) - 1;
+  return std::find(cells, cells + keys.rows, outside_cell) != cells + keys.rows;
+}
+
+// As `locate`, key by key: for keys of which some are NULL or outside.
+void KeyDomain::locate_each(const KeyLayout& layout, const KeyVector& keys, uint64_t* cells) const {
   const uint64_t outside_cell = static_cast<uint64_t>(cells_.size()) - 1;
   uint8_t outside[kVectorRows];
-  uint8_t any = 0;
   for (size_t column = 0; column < axes_.size(); ++column) {
     const Axis& axis = axes_[column];
     const uint64_t* values = keys.parts[static_cast<size_t>(layout.columns[column].part)];
@@ -164,14 +196,9 @@ bool KeyDomain::locate(const KeyLayout& layout, const KeyVector& keys, uint64_t*
       const uint64_t code = null ? 0 : (offset + first) * axis.stride;
       cells[row] = column == 0 ? code : cells[row] + code;
       outside[row] = column == 0 ? out : static_cast<uint8_t>(outside[row] | out);
-      any |= out;
     }
   }
-  if (any == 0) return false;
-  for (int64_t row = 0; row < keys.rows; ++row) {
-    if (outside[row] != 0) cells[row] = outside_cell;
-  }
-  return true;
+  for (int64_t row = 0; row < keys.rows; ++row) cells[row] = outside[row] != 0 ? outside_cell : cells[row];
 }
 
 // ----------------------------------------------------------------------------------------------- PackedIndex
@@ -181,6 +208,7 @@ PackedIndex::PackedIndex(const KeyLayout& layout) : layout_(layout) {
   can_be_dense_ = layout.parts.size() == layout.columns.size();
   for (const KeyColumn& column : layout.columns) {
     nullable_.push_back(column.null_word >= 0);
+    has_null_bits_ |= column.null_word >= 0;
     if (is_float(column.type.kind)) can_be_dense_ = false;
   }
 }
@@ -210,7 +238,29 @@ bool PackedIndex::is_null(int column, uint32_t entry) const {
 }
 
 void PackedIndex::read_part(int part, const uint32_t* entries, int64_t rows, uint64_t* words, int64_t step) const {
+  if (layout_.words == 1 && layout_.parts[0].bits == 64 && step == 1) {
+    for (int64_t row = 0; row < rows; ++row) words[row] = keys_[entries[row]];
+    return;
+  }
   for (int64_t row = 0; row < rows; ++row) words[row * step] = part_of(part, entries[row]);
+}
+
+void PackedIndex::adopt(const PackedIndex& other) {
+  expect(other.rows_seen_);
+  std::vector<std::vector<uint64_t>> words(layout_.parts.size(), std::vector<uint64_t>(kVectorRows));
+  KeyVector vector;
+  for (const auto& part : words) vector.parts.push_back(part.data());
+  vector.valid.resize(layout_.columns.size(), nullptr);
+  uint32_t entries[kVectorRows];
+  for (uint32_t begin = 0; begin < other.size(); begin += kVectorRows) {
+    vector.rows = std::min<int64_t>(kVectorRows, other.size() - begin);
+    for (int64_t row = 0; row < vector.rows; ++row) entries[row] = begin + static_cast<uint32_t>(row);
+    for (size_t part = 0; part < words.size(); ++part) {
+      other.read_part(static_cast<int>(part), entries, vector.rows, words[part].data(), 1);
+    }
+    find_or_add(vector, entries);
+  }
+  if (size() != other.size()) throw EngineBug("an index of keys lost some when it made room for NULL");
 }
 
 template <int W>
@@ -268,9 +318,9 @@ bool PackedIndex::grow_domain(const KeyVector& keys) {
     }
     ranges[column] = range;
   }
-  if (!domain_.cover(ranges, nullable_, cells_limit())) return false;
-  fill_domain();
-  return true;
+  const auto covered = domain_.cover(ranges, nullable_, cells_limit());
+  if (covered == KeyDomain::Covered::Anew) fill_domain();
+  return covered != KeyDomain::Covered::No;
 }
 
 void PackedIndex::fill_domain() {
@@ -311,7 +361,8 @@ bool PackedIndex::become_dense() {
     range.low = std::min(range.low, value);
     range.high = std::max(range.high, value);
   }
-  if (range.low > range.high || !domain_.cover({range}, nullable_, cells_limit())) return false;
+  if (range.low > range.high) return false;
+  if (domain_.cover({range}, nullable_, cells_limit()) == KeyDomain::Covered::No) return false;
   fill_domain();
   slots_.clear();
   return true;
@@ -340,11 +391,16 @@ void PackedIndex::leave_domain() {
 
 void PackedIndex::add_by_cell(const KeyVector& keys, const uint64_t* places, uint32_t* entries) {
   uint32_t* cells = domain_.cells();
+  const bool simple = layout_.parts.size() == 1 && layout_.parts[0].bits == 64;
   for (int64_t row = 0; row < keys.rows; ++row) {
     uint32_t entry = cells[places[row]];
     if (entry == kNoEntry) [[unlikely]] {
       entry = size();
-      append_key(keys, row);
+      if (simple) {
+        keys_.append(keys.parts[0][row]);
+      } else {
+        append_key(keys, row);
+      }
       cells[places[row]] = entry;
     }
     entries[row] = entry;

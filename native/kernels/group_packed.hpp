@@ -35,7 +35,8 @@ struct KeyColumn {
 struct KeyLayout {
   static constexpr int kWordsMax = 4;
 
-  KeyLayout(const std::vector<Type>& types, const std::vector<bool>& nullable);
+  // Without `null_bits` there is no room to say that a column is NULL.
+  KeyLayout(const std::vector<Type>& types, const std::vector<bool>& nullable, bool null_bits);
 
   // Whether keys fit into kWordsMax words; `words` then says how many.
   bool packed() const { return words >= 1 && words <= kWordsMax; }
@@ -71,9 +72,10 @@ class KeyDomain {
   uint32_t* cells() { return cells_.data(); }
   const uint32_t* cells() const { return cells_.data(); }
 
-  // Covers `ranges` and what it covered before, with room to grow, in at most `limit` cells, all empty; else changes nothing
-  // and returns false.
-  bool cover(const std::vector<Range>& ranges, const std::vector<bool>& nullable, uint64_t limit);
+  enum class Covered { No, Anew, Further };
+  // Covers `ranges` and what it covered before, with room to grow, in at most `limit` cells. `Anew`: all cells are empty; `Further`:
+  // cells keep their place and what they hold; `No`: it would take more, and nothing has changed.
+  Covered cover(const std::vector<Range>& ranges, const std::vector<bool>& nullable, uint64_t limit);
   // Fills in the cell of each key, kept below the last one, which stands for all keys outside. Returns whether any is outside.
   bool locate(const KeyLayout& layout, const KeyVector& keys, uint64_t* cells) const;
   void clear() noexcept {
@@ -82,6 +84,9 @@ class KeyDomain {
   }
 
  private:
+  bool extends(const std::vector<Axis>& axes) const;
+  void locate_each(const KeyLayout& layout, const KeyVector& keys, uint64_t* cells) const;
+
   std::vector<Axis> axes_;
   Cells<uint32_t> cells_;
 };
@@ -90,12 +95,16 @@ class PackedIndex {
  public:
   explicit PackedIndex(const KeyLayout& layout);
 
-  uint32_t size() const { return static_cast<uint32_t>(keys_.size() / layout_.words); }
+  uint32_t size() const { return static_cast<uint32_t>(layout_.words == 1 ? keys_.size() : keys_.size() / layout_.words); }
   int64_t nbytes() const { return keys_.nbytes() + slots_.nbytes() + domain_.nbytes(); }
   bool dense() const { return domain_.active(); }
 
   // Says that `rows` more keys are to come, which is what pays for a dense index.
   void expect(int64_t rows) { rows_seen_ += rows; }
+
+  // Takes the keys of an index that has no keys with NULL, under the numbers they have there.
+  void adopt(const PackedIndex& other);
+  bool has_null_bits() const { return has_null_bits_; }
 
   void find_or_add(const KeyVector& keys, uint32_t* entries);
   void find(const KeyVector& keys, uint32_t* entries) const;
@@ -128,6 +137,7 @@ class PackedIndex {
 
   KeyLayout layout_;
   bool can_be_dense_;
+  bool has_null_bits_ = false;
   std::vector<bool> nullable_;
   Cells<uint64_t> keys_;
   Slots slots_;

@@ -42,24 +42,18 @@ Buffer bitmap(const uint64_t* words, int64_t rows) {
   return buffer;
 }
 
-Buffer copy(const uint64_t* words, int64_t count) {
-  Buffer buffer(count * 8);
-  if (count > 0) std::memcpy(buffer.data(), words, static_cast<size_t>(count) * 8);
-  return buffer;
-}
-
-Buffer values_of_words(Kind kind, const uint64_t* words, int64_t rows) {
+Buffer values_of_words(Kind kind, Buffer words, int64_t rows) {
   switch (kind) {
-    case Kind::Bool: return bitmap(words, rows);
-    case Kind::Float32: return narrow_floats(words, rows);
-    case Kind::Decimal128: return copy(words, 2 * rows);
+    case Kind::Bool: return bitmap(words.as<uint64_t>(), rows);
+    case Kind::Float32: return narrow_floats(words.as<uint64_t>(), rows);
+    case Kind::Decimal128: return words;
     default: break;
   }
   switch (width_of(kind)) {
-    case 1: return narrow<uint8_t>(words, rows);
-    case 2: return narrow<uint16_t>(words, rows);
-    case 4: return narrow<uint32_t>(words, rows);
-    case 8: return copy(words, rows);
+    case 1: return narrow<uint8_t>(words.as<uint64_t>(), rows);
+    case 2: return narrow<uint16_t>(words.as<uint64_t>(), rows);
+    case 4: return narrow<uint32_t>(words.as<uint64_t>(), rows);
+    case 8: return words;
     default: throw EngineBug("group tables have no words of this type");
   }
 }
@@ -112,22 +106,20 @@ bool read_validity(const Column& column, int64_t begin, int64_t rows, uint8_t* v
 
 void set_validity(OutputColumn& column, const uint8_t* valid) {
   if (valid == nullptr) return;
-  Buffer bits = Buffer::zeroed(bitmap_bytes(column.rows));
-  auto* bytes = bits.as<uint8_t>();
   int64_t count = 0;
-  for (int64_t row = 0; row < column.rows; ++row) {
-    bytes[row >> 3] |= static_cast<uint8_t>(valid[row] << (row & 7));
-    count += valid[row];
-  }
+  for (int64_t row = 0; row < column.rows; ++row) count += valid[row];
   column.null_count = column.rows - count;
-  if (column.null_count > 0) column.validity = std::move(bits);
+  if (column.null_count == 0) return;
+  column.validity = Buffer::zeroed(bitmap_bytes(column.rows));
+  auto* bytes = column.validity.as<uint8_t>();
+  for (int64_t row = 0; row < column.rows; ++row) bytes[row >> 3] |= static_cast<uint8_t>(valid[row] << (row & 7));
 }
 
-OutputColumn column_of_words(const Type& type, const uint64_t* words, const uint8_t* valid, int64_t rows) {
+OutputColumn column_of_words(const Type& type, Buffer words, const uint8_t* valid, int64_t rows) {
   OutputColumn column;
   column.type = type;
   column.rows = rows;
-  column.values = values_of_words(type.kind, words, rows);
+  column.values = values_of_words(type.kind, std::move(words), rows);
   set_validity(column, valid);
   return column;
 }

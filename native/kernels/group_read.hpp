@@ -54,7 +54,7 @@ inline Text text_at(const Column& column, int64_t row) {
 }
 
 // The reverse: columns from canonical words (two per value for Decimal128). `valid` has a byte per row or is null.
-OutputColumn column_of_words(const Type& type, const uint64_t* words, const uint8_t* valid, int64_t rows);
+OutputColumn column_of_words(const Type& type, Buffer words, const uint8_t* valid, int64_t rows);
 
 // Throws Unsupported where the bytes exceed what 32-bit offsets reach.
 OutputColumn column_of_texts(const Type& type, const Text* texts, const uint8_t* valid, int64_t rows);

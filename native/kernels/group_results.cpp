@@ -76,17 +76,16 @@ void GroupTable::append_states(const Step& step, const uint32_t* groups, int64_t
     case VarPop:
     case StddevSamp:
     case StddevPop: {
-      const auto count = static_cast<size_t>(rows);
-      std::vector<uint64_t> counts(count), means(count), squares(count);
-      for (size_t row = 0; row < count; ++row) {
+      Buffer counts(rows * 8), means(rows * 8), squares(rows * 8);
+      for (int64_t row = 0; row < rows; ++row) {
         const Moments& moments = arguments_[static_cast<size_t>(step.argument)].moments(groups[row]);
-        counts[row] = static_cast<uint64_t>(moments.count);
-        means[row] = std::bit_cast<uint64_t>(moments.mean);
-        squares[row] = std::bit_cast<uint64_t>(moments.squares);
+        counts.as<int64_t>()[row] = moments.count;
+        means.as<double>()[row] = moments.mean;
+        squares.as<double>()[row] = moments.squares;
       }
-      out.push_back(column_of_words(simple_type(Kind::Int64), counts.data(), nullptr, rows));
-      out.push_back(column_of_words(simple_type(Kind::Float64), means.data(), nullptr, rows));
-      out.push_back(column_of_words(simple_type(Kind::Float64), squares.data(), nullptr, rows));
+      out.push_back(column_of_words(simple_type(Kind::Int64), std::move(counts), nullptr, rows));
+      out.push_back(column_of_words(simple_type(Kind::Float64), std::move(means), nullptr, rows));
+      out.push_back(column_of_words(simple_type(Kind::Float64), std::move(squares), nullptr, rows));
       return;
     }
     default:
@@ -118,23 +117,24 @@ OutputColumn GroupTable::result(const Step& step, const uint32_t* groups, int64_
 }
 
 OutputColumn GroupTable::count_column(const Step& step, const uint32_t* groups, int64_t rows) const {
-  std::vector<uint64_t> counts(static_cast<size_t>(rows));
+  Buffer counts(rows * 8);
   for (int64_t row = 0; row < rows; ++row) {
     int64_t count = rows_[groups[row]];
     if (step.argument >= 0) count = arguments_[static_cast<size_t>(step.argument)].count(groups[row], count);
-    counts[static_cast<size_t>(row)] = static_cast<uint64_t>(count);
+    counts.as<int64_t>()[row] = count;
   }
-  return column_of_words(simple_type(Kind::Int64), counts.data(), nullptr, rows);
+  return column_of_words(simple_type(Kind::Int64), std::move(counts), nullptr, rows);
 }
 
 OutputColumn GroupTable::sum_column(const Step& step, const Type& type, const uint32_t* groups, int64_t rows) const {
   const Argument& argument = arguments_[static_cast<size_t>(step.argument)];
-  const auto count = static_cast<size_t>(rows);
-  std::vector<uint8_t> valid(count);
+  Buffer validity(rows);
+  auto* valid = validity.as<uint8_t>();
   const bool wide = type.kind == Kind::Decimal128;
-  std::vector<uint64_t> words(wide ? 2 * count : count);
+  Buffer buffer(rows * (wide ? 16 : 8));
+  auto* words = buffer.as<uint64_t>();
   const int128 limit = argument.sums_floats() ? 0 : limit_of(type);
-  for (size_t row = 0; row < count; ++row) {
+  for (int64_t row = 0; row < rows; ++row) {
     valid[row] = argument.count(groups[row], rows_[groups[row]]) > 0 ? 1 : 0;
     if (argument.sums_floats()) {
       words[row] = std::bit_cast<uint64_t>(argument.float_sum(groups[row]));
@@ -148,16 +148,17 @@ OutputColumn GroupTable::sum_column(const Step& step, const Type& type, const ui
     words[wide ? 2 * row : row] = static_cast<uint64_t>(sum);
     if (wide) words[2 * row + 1] = static_cast<uint64_t>(sum >> 64);
   }
-  return column_of_words(type, words.data(), valid.data(), rows);
+  return column_of_words(type, std::move(buffer), valid, rows);
 }
 
 OutputColumn GroupTable::average_column(const Step& step, const uint32_t* groups, int64_t rows) const {
   const Argument& argument = arguments_[static_cast<size_t>(step.argument)];
-  const auto count = static_cast<size_t>(rows);
-  std::vector<uint8_t> valid(count);
-  std::vector<uint64_t> words(count);
+  Buffer validity(rows);
+  auto* valid = validity.as<uint8_t>();
+  Buffer buffer(rows * 8);
+  auto* words = buffer.as<uint64_t>();
   const auto unit = static_cast<double>(power_of_ten(argument.type().scale));
-  for (size_t row = 0; row < count; ++row) {
+  for (int64_t row = 0; row < rows; ++row) {
     const int64_t values = argument.count(groups[row], rows_[groups[row]]);
     valid[row] = values > 0 ? 1 : 0;
     double average = 0;
@@ -168,24 +169,26 @@ OutputColumn GroupTable::average_column(const Step& step, const uint32_t* groups
     }
     words[row] = std::bit_cast<uint64_t>(average);
   }
-  return column_of_words(simple_type(Kind::Float64), words.data(), valid.data(), rows);
+  return column_of_words(simple_type(Kind::Float64), std::move(buffer), valid, rows);
 }
 
 // Points in time are averaged exactly and rounded down.
 OutputColumn GroupTable::mean_time_column(const Step& step, const uint32_t* groups, int64_t rows) const {
   const Argument& argument = arguments_[static_cast<size_t>(step.argument)];
-  const auto count = static_cast<size_t>(rows);
-  std::vector<uint8_t> valid(count);
-  std::vector<uint64_t> words(count);
-  for (size_t row = 0; row < count; ++row) {
+  Buffer validity(rows);
+  auto* valid = validity.as<uint8_t>();
+  Buffer buffer(rows * 8);
+  auto* words = buffer.as<uint64_t>();
+  for (int64_t row = 0; row < rows; ++row) {
     const int64_t values = argument.count(groups[row], rows_[groups[row]]);
     valid[row] = values > 0 ? 1 : 0;
+    words[row] = 0;
     if (values <= 0) continue;
     const int128 sum = argument.exact_sum(groups[row]);
     const bool down = sum < 0 && sum % values != 0;
     words[row] = static_cast<uint64_t>(sum / values - (down ? 1 : 0));
   }
-  return column_of_words(step.aggregate.type, words.data(), valid.data(), rows);
+  return column_of_words(step.aggregate.type, std::move(buffer), valid, rows);
 }
 
 OutputColumn GroupTable::deviation_column(const Step& step, const uint32_t* groups, int64_t rows) const {
@@ -193,17 +196,18 @@ OutputColumn GroupTable::deviation_column(const Step& step, const uint32_t* grou
   const AggregateFunction function = step.aggregate.function;
   const bool sample = function == VarSamp || function == StddevSamp;
   const bool root = function == StddevSamp || function == StddevPop;
-  const auto count = static_cast<size_t>(rows);
-  std::vector<uint8_t> valid(count);
-  std::vector<uint64_t> words(count);
-  for (size_t row = 0; row < count; ++row) {
+  Buffer validity(rows);
+  auto* valid = validity.as<uint8_t>();
+  Buffer buffer(rows * 8);
+  auto* words = buffer.as<uint64_t>();
+  for (int64_t row = 0; row < rows; ++row) {
     const Moments& moments = arguments_[static_cast<size_t>(step.argument)].moments(groups[row]);
     const int64_t divisor = moments.count - (sample ? 1 : 0);
     valid[row] = divisor > 0 ? 1 : 0;
     const double variance = divisor > 0 ? moments.squares / static_cast<double>(divisor) : 0;
     words[row] = std::bit_cast<uint64_t>(root ? std::sqrt(variance) : variance);
   }
-  return column_of_words(simple_type(Kind::Float64), words.data(), valid.data(), rows);
+  return column_of_words(simple_type(Kind::Float64), std::move(buffer), valid, rows);
 }
 
 }  // namespace bireme

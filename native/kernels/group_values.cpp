@@ -82,13 +82,14 @@ OutputColumn ValueCells::column(const uint32_t* groups, const uint8_t* valid, in
     for (size_t row = 0; row < count; ++row) texts[row] = texts_[groups[row]];
     return column_of_texts(type_, texts.data(), valid, rows);
   }
-  std::vector<uint64_t> words(type_.kind == Kind::Decimal128 ? 2 * count : count);
-  if (type_.kind == Kind::Decimal128) {
-    for (size_t row = 0; row < count; ++row) std::memcpy(&words[2 * row], &wides_[groups[row]], 16);
+  const bool wide = type_.kind == Kind::Decimal128;
+  Buffer words(rows * (wide ? 16 : 8));
+  if (wide) {
+    for (int64_t row = 0; row < rows; ++row) words.as<int128>()[row] = wides_[groups[row]];
   } else {
-    for (size_t row = 0; row < count; ++row) words[row] = words_[groups[row]];
+    for (int64_t row = 0; row < rows; ++row) words.as<uint64_t>()[row] = words_[groups[row]];
   }
-  return column_of_words(type_, words.data(), valid, rows);
+  return column_of_words(type_, std::move(words), valid, rows);
 }
 
 // -------------------------------------------------------------------------------------------------- Extremes
@@ -164,12 +165,11 @@ OutputColumn Extremes::column(const uint32_t* groups, int64_t count) const {
   for (int64_t index = 0; index < count; ++index) valid[static_cast<size_t>(index)] = seen_[groups[index]];
   const Kind kind = values_.type().kind;
   if (!is_float(kind) && kind != Kind::UInt64) return values_.column(groups, valid.data(), count);
-  std::vector<uint64_t> words(static_cast<size_t>(count));
-  auto& kept = const_cast<ValueCells&>(values_).words();
+  Buffer words(count * 8);
   for (int64_t index = 0; index < count; ++index) {
-    words[static_cast<size_t>(index)] = order_word(kind, kept[groups[index]]);
+    words.as<uint64_t>()[index] = order_word(kind, values_.words()[groups[index]]);
   }
-  return column_of_words(values_.type(), words.data(), valid.data(), count);
+  return column_of_words(values_.type(), std::move(words), valid.data(), count);
 }
 
 // ----------------------------------------------------------------------------------------------------- Picks
@@ -222,12 +222,12 @@ OutputColumn Picks::column(const uint32_t* groups, int64_t count) const {
 
 OutputColumn Picks::positions(const uint32_t* groups, int64_t count) const {
   std::vector<uint8_t> valid(static_cast<size_t>(count));
-  std::vector<uint64_t> words(static_cast<size_t>(count));
+  Buffer words(count * 8);
   for (int64_t index = 0; index < count; ++index) {
     valid[static_cast<size_t>(index)] = seen_[groups[index]];
-    words[static_cast<size_t>(index)] = static_cast<uint64_t>(positions_[groups[index]]);
+    words.as<int64_t>()[index] = positions_[groups[index]];
   }
-  return column_of_words(simple_type(Kind::Int64), words.data(), valid.data(), count);
+  return column_of_words(simple_type(Kind::Int64), std::move(words), valid.data(), count);
 }
 
 }  // namespace bireme

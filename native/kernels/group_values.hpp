@@ -28,6 +28,7 @@ class ValueCells {
   void keep_text(uint32_t group, const Text& text);
 
   Cells<uint64_t>& words() { return words_; }
+  const Cells<uint64_t>& words() const { return words_; }
   Cells<int128>& wides() { return wides_; }
   const Text& text(uint32_t group) const { return texts_[group]; }
 
