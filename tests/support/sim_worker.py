@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bireme.config import Config
 from bireme.data.tier import Tier
-from bireme.errors import BiremeError, OutOfRoom, Overflow, StorageError
+from bireme.errors import BiremeError, Cancelled, OutOfRoom, Overflow, StorageError
 from bireme.runtime.memory.ledger import Use
 from bireme.runtime.query import ResultStream
 from bireme.runtime.worker import Worker
@@ -37,6 +37,7 @@ class Plan:
     queries: int
     short_of_memory: float
     fails: float
+    close_after: float | None
 
     @classmethod
     def draw(cls, seed: int) -> Plan:
@@ -61,6 +62,7 @@ class Plan:
             rng.choice((1, 1, 1, 2, 3)),
             rng.choice((0.0, 0.0, 0.0, 0.05, 0.3)),
             rng.choice((0.0, 0.0, 0.0, 0.02)),
+            rng.expovariate(10) if rng.random() < 0.1 else None,
         )
 
 
@@ -108,12 +110,18 @@ class SimRun:
             async with asyncio.timeout(_PATIENCE_SECONDS), asyncio.TaskGroup() as group:
                 for number in range(self.plan.queries):
                     group.create_task(self._query(worker, number))
+                if self.plan.close_after is not None:
+                    group.create_task(self._close(worker, self.plan.close_after))
                 self._look_again(worker)
             self._check_empty(worker)
         self.outcome.trace = [repr(event) for _, event in worker.recorder.events()]
         self.outcome.spilled = self.spill.writes
         self.outcome.retried = sum(text.startswith("TaskRetried") for text in self.outcome.trace)
         return self.outcome
+
+    async def _close(self, worker: Worker, after: float) -> None:
+        await asyncio.sleep(after)
+        await worker.close()
 
     # Callers ------------------------------------------------------------------------------------
 
@@ -127,6 +135,9 @@ class SimRun:
         got: list[int] = []
         caller = rng.choice((self._read_all, self._read_all, self._pause, self._close_early, self._cancel))
         try:
+            if self.plan.close_after is not None and worker.closing:
+                stages.close()
+                return
             await caller(worker.run(case.dag, stages), got, rng)
         except BiremeError as error:
             self._excuse(error, case, stages)
@@ -179,6 +190,8 @@ class SimRun:
         tight = case.stateful or self.plan.queries > 1 or disk or self.plan.config.spill_bytes_max < 10_000
         match error:
             case Overflow() if stages.counts.failures:
+                return
+            case Cancelled() if self.plan.close_after is not None:
                 return
             case StorageError() if disk:
                 return

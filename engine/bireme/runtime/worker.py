@@ -101,6 +101,7 @@ class Worker:
         self._batch_ids = count(1)
         self._root: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
+        self._closing = False
         self._fault: BaseException | None = None
 
     def __repr__(self) -> str:
@@ -127,10 +128,16 @@ class Worker:
         self._root = asyncio.get_running_loop().create_task(self._run(ready), name="worker")
         await ready
 
+    @property
+    def closing(self) -> bool:
+        """Whether it takes no more queries."""
+        return self._closing or self._stop.is_set()
+
     async def close(self) -> None:
         """Cancels all queries, waits until nothing of them is left, and ends executors and threads. Idempotent."""
         if self._root is None:
             return
+        self._closing = True
         for query in tuple(self._queries.values()):
             await query.cancel()
         self._stop.set()
@@ -232,7 +239,7 @@ class Worker:
 
         The worker owns `stages` from here on and closes it on every path. Several queries run side by side.
         """
-        if self._root is None or self._stop.is_set():
+        if self._root is None or self.closing:
             stages.close()
             raise EngineBug("the worker is not running") from self._fault
         try:
