@@ -38,6 +38,7 @@ WRONG = [
     ("SELECT interval ‹5› FROM t", SyntaxFault, "needs a unit"),
     ("SELECT a FROM t ‹'x'›", SyntaxFault, "behind a name"),
     ("SELECT d + ‹1 month› FROM t", SyntaxFault, "INTERVAL 1 month"),
+    ("SELECT a FROM t WHERE ‹1 < a < 3›", SyntaxFault, "AND"),
     ("SELECT a FROM t ‹GROUP BY›", SyntaxFault, "at least one key"),
     ("SELECT sum(a) OVER (‹PARTITION BY› ORDER BY a) FROM t", SyntaxFault, "at least one key"),
     ("SELECT a BETWEEN ‹1 2› FROM t", SyntaxFault, "operator"),

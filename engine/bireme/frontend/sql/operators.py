@@ -61,6 +61,8 @@ def unary(function: str) -> Callable[[Node, Context], Expr]:
 def comparison(function: str) -> Callable[[Node, Context], Expr]:
     def bind_comparison(node: Node, context: Context) -> Expr:
         left, right = node.args["this"], node.args["expression"]
+        if left.__class__ in _COMPARISONS:
+            raise SyntaxFault("comparisons cannot be chained; write a < b AND b < c, or put one in parentheses")
         kind = right.__class__
         if kind is exp.Any or kind is exp.All:
             return quantified(left, function, right, context)
@@ -218,6 +220,14 @@ def in_(node: Node, context: Context) -> Expr:
     return functions.in_list(part(node, "this", context), [context.bind(item) for item in items])
 
 
+_COMPARISONS: Final[dict[type[Node], str]] = {
+    exp.EQ: "eq",
+    exp.NEQ: "ne",
+    exp.LT: "lt",
+    exp.LTE: "le",
+    exp.GT: "gt",
+    exp.GTE: "ge",
+}
 _BINARY: Final = frozenset({"this", "expression"})
 _THIS: Final = frozenset({"this"})
 
@@ -231,9 +241,7 @@ def _calls(
 HANDLERS: Final[dict[type[Node], Handler]] = {
     exp.Column: (column, frozenset({"this", "table"})),
     exp.Paren: (paren, _THIS),
-    **_calls(
-        {exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge"}, comparison, _BINARY
-    ),
+    **_calls(_COMPARISONS, comparison, _BINARY),
     **_calls({exp.NullSafeEQ: "is_not_distinct", exp.NullSafeNEQ: "is_distinct"}, comparison, _BINARY),
     **_calls({exp.And: "and", exp.Or: "or"}, connector, _BINARY),
     **_calls({exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.IntDiv: "int_divide"}, binary, _BINARY),
