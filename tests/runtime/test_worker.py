@@ -8,17 +8,19 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import uvloop
 from support.disk import DiskFaults, MemorySource, MemorySpill
-from support.fake_stages import FakeStages, FakeWork
+from support.fake_stages import FakeStages, FakeWork, rows_batch
 from support.small_dags import SCAN, VALUES, dag, edge, emit, one_scan, pipeline, read, scan_then, splits
 
 from bireme.config import Config
-from bireme.data.ids import PipelineId
+from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.tier import Tier
 from bireme.errors import BiremeError, Cancelled, EngineBug, OutOfRoom, Overflow, Stalled, StorageError
 from bireme.observe import event as events
+from bireme.operators.base import Emission, Output
 from bireme.plan.physical import BuildSink, Dag, GroupSink, GroupSpec, Take
 from bireme.runtime.query import ResultStream
 from bireme.runtime.worker import Worker
@@ -345,5 +347,32 @@ def test_a_profile_says_what_each_pipeline_did() -> None:
         assert (profile.pipelines[ONE].tasks, profile.pipelines[TWO].rows_in, profile.outcome) == (7, 7, "done")
         text = str(profile)
         assert text.index("p1: 7 tasks, 7 → 7 rows") < text.index("p2: 7 tasks")
+
+    run(main)
+
+
+@pytest.mark.parametrize(("number", "partition", "message"), [(9, 0, "emitted to edge 9"), (1, 7, "partition 7")])
+def test_what_a_stage_puts_where_it_must_not_is_a_bug_that_is_told(number: int, partition: int, message: str) -> None:
+    class Astray(FakeStages):
+        def stage(self, which: Any) -> Any:
+            stage = super().stage(which)
+            misled = Emission(EdgeId(number), partition, rows_batch([1, 2]))
+            stage.run_split = lambda *_: Output([misled])  # type: ignore[method-assign,assignment]
+            return stage
+
+    async def main(worker: Worker) -> None:
+        with pytest.raises(EngineBug, match=message):
+            await rows_of(worker.run(one_scan(), Astray({ONE: FakeWork(splits=splits(3))})))
+
+    run(main)
+
+
+def test_a_slot_that_waits_keeps_no_batch_alive() -> None:
+    async def main(worker: Worker) -> None:
+        before = pa.total_allocated_bytes()
+        stages = FakeStages({ONE: FakeWork(add=1, splits=splits(4, rows=50_000)), TWO: FakeWork(add=1)})
+        async for batch in worker.run(scan_then(Take.PARTITION), stages):
+            del batch
+        assert pa.total_allocated_bytes() - before < 100_000
 
     run(main)

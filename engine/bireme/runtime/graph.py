@@ -352,11 +352,6 @@ class Graph:
         state = self.result.state
         return self.result_feed.waiting > 0 or any(entry.place >= 0 for entry in state.entries.values())
 
-    def story(self) -> str:
-        """Who waits for whom."""
-        lines = [f"{pipeline!r} {reason}" for pipeline in self.pipelines.values() for reason in pipeline.waits_for()]
-        return "\n".join([f"query {self.query}:", *lines, repr(self.result), repr(self.ledger)])
-
 
 def distances_to_result(dag: Dag) -> dict[PipelineId, int]:
     """How many pipelines lie between each pipeline and the result; states count like edges."""

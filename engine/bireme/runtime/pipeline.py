@@ -10,7 +10,7 @@ more, calls still run), ENDED.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ import pyarrow as pa
 from bireme.data.batch import Batch
 from bireme.data.ids import QueryId
 from bireme.data.tier import Tier
+from bireme.errors import EngineBug
 from bireme.observe.event import Noted, OutputDropped, PipelineEnded, PipelineOpened, TaskEnded, TaskRetried
 from bireme.operators.base import Stage
 from bireme.plan.physical import (
@@ -198,6 +199,8 @@ class LivePipeline:
             return
         self._account(task, result)
         sequence = task.sequence if task.kind is not TaskKind.FINISH else self.next_input + task.sequence
+        if result.made:
+            self._check_edges(task, result)
         for holder, producer in self.sinks:
             made = [one for one in result.made if one.edge == holder.edge.id]
             if holder.state.closed:
@@ -270,6 +273,12 @@ class LivePipeline:
         self._let_go(task)
         self.graph.touch(self)
         self.graph.settle()
+
+    def _check_edges(self, task: Task, result: Result) -> None:
+        known = [holder.edge.id for holder, _ in self.sinks]
+        strange = [made.edge for made in result.made if made.edge not in known]
+        if strange:
+            raise EngineBug(f"{task!r} emitted to edge {strange[0]}, which {self.pipeline.name} does not produce for")
 
     def _note_dropped(self, task: Task, rows: int) -> None:
         self.graph.recorder.record(OutputDropped(self.query, self.pipeline.id, task.id, rows))
@@ -374,19 +383,3 @@ class LivePipeline:
         for holder, producer in self.sinks:
             holder.finish(producer)
         self.graph.ended(self)
-
-    def waits_for(self) -> Iterator[str]:
-        """What keeps this pipeline from going on, for the watchdog's story."""
-        if self.phase is Phase.WAITING:
-            names = [f"{one!r}" for one in self.graph.before(self) if one.phase is not Phase.ENDED]
-            yield f"waits for the end of {', '.join(names)}"
-        elif self.in_flight or self.fetching:
-            yield f"runs {self.in_flight} tasks, fetches {self.fetching} splits"
-        elif self.has_work():
-            yield "is ready for a slot"
-        elif self.phase is Phase.OPEN and self.graph.gated(self):
-            yield f"waits until {', '.join(repr(holder) for holder, _ in self.sinks)} is read"
-        elif self.source is not None and self.phase is Phase.OPEN:
-            yield f"waits for input from {self.source!r}"
-        elif self.phase is Phase.OPEN and self.splits:
-            yield f"waits for the bytes of split {self.next_input} of {len(self.splits)}"

@@ -14,6 +14,7 @@ from bireme.errors import Stalled
 from bireme.observe.event import DeadlockFound
 from bireme.observe.recorder import Recorder
 from bireme.runtime.query import Query
+from bireme.runtime.story import story_of
 
 
 class Watchdog:
@@ -59,6 +60,6 @@ class Watchdog:
         graph = query.graph
         if graph.closed or graph.result_readable() or graph.fetching():
             return
-        story = graph.story()
+        story = story_of(graph)
         self._recorder.record(DeadlockFound(query.id, story))
         graph.fail(Stalled(f"work waits for itself, which is a fault of the engine; please report this:\n{story}"))

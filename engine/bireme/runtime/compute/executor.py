@@ -65,19 +65,23 @@ class ComputeExecutor:
 
     async def _serve(self, slot: int) -> None:
         while True:
-            task, grant = await self._admit()
-            try:
-                await self._perform(task, grant, slot)
-            finally:
-                self.running -= 1
-                self.finished += 1
-                grant.release()
-                if task.alone:
-                    self._solo = False
-                    self._wake_all()
-                if self.running == 0:
-                    self._room.retry()
-                    self._wake_one()
+            # In a call of its own, so that a slot that waits keeps nothing of its last task alive.
+            await self._serve_one(slot)
+
+    async def _serve_one(self, slot: int) -> None:
+        task, grant = await self._admit()
+        try:
+            await self._perform(task, grant, slot)
+        finally:
+            self.running -= 1
+            self.finished += 1
+            grant.release()
+            if task.alone:
+                self._solo = False
+                self._wake_all()
+            if self.running == 0:
+                self._room.retry()
+                self._wake_one()
 
     # ------------------------------------------------------------------------------------- choosing
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from bireme.data.batch import Batch
 from bireme.data.ids import BatchId, QueryId
 from bireme.data.tier import Tier
+from bireme.errors import EngineBug
 from bireme.plan.physical import Edge, Take
 from bireme.runtime.holder.state import Access, Entry, Feed, HolderState
 from bireme.runtime.memory.ledger import Reservation
@@ -87,7 +88,12 @@ class BatchHolder:
 
     def put(self, producer: int, sequence: int, outputs: Sequence[tuple[int, Batch, Reservation]]) -> None:
         """Takes all outputs (partition, batch, its reservation) of one input of a producer."""
-        self.state.put(producer, sequence, [(partition, batch) for partition, batch, _ in outputs])
+        try:
+            self.state.put(producer, sequence, [(partition, batch) for partition, batch, _ in outputs])
+        except EngineBug:
+            for _, _, reservation in outputs:
+                reservation.release()
+            raise
         for _, batch, reservation in outputs:
             self._reservations[batch.id] = reservation
         if self._takers:

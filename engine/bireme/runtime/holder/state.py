@@ -154,6 +154,10 @@ class HolderState:
         lane = self._lanes[producer]
         if lane.done or sequence < lane.next or sequence in lane.held:
             raise EngineBug(f"producer {producer} put the outputs of input {sequence} twice, or after its end")
+        outputs = tuple(outputs)
+        for partition, batch in outputs:
+            if not 0 <= partition < self.partitions:
+                raise EngineBug(f"{batch!r} is for partition {partition} of an edge with {self.partitions}")
         entries = [self._admit(partition, batch) for partition, batch in outputs]
         if not self.ordered:
             self._release(entries)
@@ -185,8 +189,6 @@ class HolderState:
         return self._turn >= len(self._lanes)
 
     def _admit(self, partition: int, batch: Batch) -> Entry:
-        if not 0 <= partition < self.partitions:
-            raise EngineBug(f"a batch for partition {partition} of an edge with {self.partitions}")
         entry = Entry(batch, partition, self._open_feeds)
         self.entries[batch.id] = entry
         self.rows_put += batch.rows

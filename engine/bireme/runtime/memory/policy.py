@@ -11,14 +11,12 @@ many does not demote another whole batch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from bireme.data.ids import QueryId
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A batch that could be demoted. `queued`: a task that is ready waits for it. `handle` is the executor's own."""
 
     query: QueryId

@@ -7,12 +7,10 @@ among equals the peer that has waited longest, so that no link starves. A flow w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class FlowView:
+class FlowView(NamedTuple):
     """A flow as this policy sees it: `next_bytes` of its next batch, `sent_at` the number of the last send on it."""
 
     rank: tuple[int, ...]

@@ -8,12 +8,10 @@ block the only scan that others wait for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class ScanView:
+class ScanView(NamedTuple):
     """A scan as this policy sees it: `next_bytes` are those of the split it would fetch next."""
 
     rank: tuple[int, ...]
