@@ -60,6 +60,11 @@ def test_dates_move_by_intervals(function, amount, expected) -> None:
     assert fold_expr(call) is Literal(expected, TIMESTAMP)
 
 
+def test_dates_differ_by_days() -> None:
+    days = Call("subtract", (JANUARY_31, Literal(datetime.date(1995, 12, 31), DATE)), INT64)
+    assert fold_expr(days) is Literal(31, INT64)
+
+
 def test_arithmetic_is_exact_and_what_overflows_is_left() -> None:
     money = decimal(4, 2)
     total = Call("add", (Literal(Decimal("0.06"), money), Literal(Decimal("0.01"), money)), decimal(5, 2))

@@ -84,6 +84,8 @@ def _arithmetic(exact: Callable[[Any, Any], Any]) -> Callable[[Call, list[Any]],
     def fold(call: Call, values: list[Any]) -> Literal | None:
         left, right = values
         if call.type.is_numeric:
+            if not (call.args[0].type.is_numeric and call.args[1].type.is_numeric):
+                return _days_between(left, right, call.type) if exact is operator.sub else None
             if call.args[0].type.kind is Kind.DECIMAL or call.args[1].type.kind is Kind.DECIMAL:
                 left, right = Decimal(left), Decimal(right)
             return _number(exact(left, right), call.type)
@@ -113,6 +115,12 @@ def _negated(call: Call, values: list[Any]) -> Literal | None:
 
 
 # --------------------------------------------------------------------------------- dates and intervals
+
+
+def _days_between(left: Any, right: Any, type_: DataType) -> Literal | None:
+    if type(left) is not datetime.date or type(right) is not datetime.date:
+        return None
+    return _number((left - right).days, type_)
 
 
 def _temporal(call: Call, left: Any, right: Any) -> Literal | None:
