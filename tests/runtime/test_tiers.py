@@ -1,0 +1,231 @@
+"""Batches on their way between tiers: pages, packed bytes, and a mover that changes nothing when it fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.disk import DiskFaults, MemorySpill
+from support.fake_stages import rows_batch
+from support.sim_loop import SimClock, SimLoop, SimThreads, simulate
+from support.small_dags import edge
+
+from bireme.data.batch import Batch, measure
+from bireme.data.ids import BatchId, QueryId
+from bireme.data.ipc import pack, unpack
+from bireme.data.record import record_batch
+from bireme.data.tier import Tier
+from bireme.errors import SpillCorrupt, StorageError
+from bireme.observe.event import NO_CAUSE, Demoted, MoveFailed, Promoted
+from bireme.observe.recorder import Recorder
+from bireme.plan.physical import Take
+from bireme.runtime.holder.batch_holder import BatchHolder
+from bireme.runtime.holder.state import Access, Entry
+from bireme.runtime.memory.ledger import Ledger, Use
+from bireme.runtime.memory.mover import Mover
+from bireme.runtime.memory.pinned_pool import PAGE_BYTES, PinnedPool, load, store
+from bireme.units import MIB
+
+IDS = count(1)
+
+# ----------------------------------------------------------------------------------------------- pages
+
+
+@given(st.binary(max_size=100), st.integers(0, 2))
+def test_pages_give_back_what_was_stored(tail: bytes, whole: int) -> None:
+    data = b"p" * (whole * PAGE_BYTES) + tail
+    pages = PinnedPool(4 * MIB).take(len(data))
+    assert pages is not None
+    store(pages, memoryview(pa.py_buffer(data)))
+    assert load(pages).to_pybytes() == data
+
+
+def test_a_pool_has_a_limit_grows_on_demand_and_reuses_pages() -> None:
+    pool = PinnedPool(3 * MIB)
+    first, second = pool.take(2 * MIB), pool.take(1)
+    assert first is not None
+    assert second is not None
+    assert pool.take(1) is None
+    pool.give_back(first)
+    assert pool.used == 1
+    again = pool.take(MIB + 1)
+    assert again is not None
+    assert {id(page) for page in again.pages} == {id(page) for page in first.pages}
+
+
+# ---------------------------------------------------------------------------------------- packed bytes
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        rows_batch([1, 2, 3]),
+        rows_batch([]),
+        rows_batch(list(range(100))).slice(40, 7),
+        record_batch([], [], 5),
+        record_batch([pa.array(["a", None, "ä"]), pa.array([1, 1, 2])], ["same", "same"], 3),
+        record_batch([pa.array(["x", "y", "x"]).dictionary_encode(), pa.array([[1], None, []])], ["d", "l"], 3),
+        record_batch([pa.array([1, None], pa.decimal64(9, 2)), pa.nulls(2)], ["m", "n"], 2),
+    ],
+    ids=lambda batch: str(batch.schema.names),
+)
+def test_packed_batches_come_back_equal(batch: pa.RecordBatch) -> None:
+    back = unpack(pack(batch))
+    assert back.equals(batch)
+    assert (back.num_rows, back.schema) == (batch.num_rows, batch.schema)
+
+
+def test_a_slice_is_packed_and_measured_as_what_it_shows() -> None:
+    whole = rows_batch(list(range(100_000)))
+    part = whole.slice(5, 10)
+    assert measure(part) == 80
+    assert pack(part).size < 2_000
+    assert measure(whole) == 800_000
+
+
+# ----------------------------------------------------------------------------------------------- mover
+
+
+class Scene:
+    """One holder, one mover, and whatever faults the disk has."""
+
+    def __init__(self, loop: SimLoop, faults: DiskFaults, pinned: int) -> None:
+        self.ledger = Ledger({Tier.DEVICE: 1 << 20, Tier.PINNED: pinned, Tier.DISK: 1_000})
+        self.recorder = Recorder(100)
+        self.spill = MemorySpill(faults=faults)
+        self.mover = Mover(
+            io=SimThreads("io", 1),
+            spill=self.spill,
+            pool=PinnedPool(pinned) if pinned else None,
+            ledger=self.ledger,
+            recorder=self.recorder,
+            clock=SimClock(loop),
+        )
+        self.holder = BatchHolder(edge(1, (1,)), query=QueryId(1), takes=(Take.STREAM,), drop=self.mover.drop)
+
+    def put(self, values: list[int]) -> Entry:
+        content = rows_batch(values)
+        batch = Batch(BatchId(next(IDS)), len(values), content.nbytes, Tier.DEVICE, content)
+        self.holder.put(
+            0, self.holder.state.count_put, [(0, batch, self.ledger.take(Tier.DEVICE, batch.nbytes, Use.BATCH))]
+        )
+        return self.holder.state.entries[batch.id]
+
+    async def demote(self, entry: Entry) -> str:
+        self.holder.state.start_move(entry)
+        return await self.mover.demote(self.holder, entry, NO_CAUSE)
+
+    async def promote(self, entry: Entry) -> None:
+        self.holder.state.start_move(entry)
+        room = self.ledger.take(Tier.DEVICE, entry.batch.nbytes, Use.BATCH)
+        await self.mover.promote(self.holder, entry, room, ahead=False)
+
+    def kinds(self) -> list[type]:
+        return [type(event) for _, event in self.recorder.events()]
+
+    async def end(self) -> None:
+        self.holder.close()
+        await self.mover.drained()
+        assert (self.ledger.live, self.spill.bytes_used) == (0, 0)
+
+
+def scene(main: Callable[[Scene], Awaitable[Any]], *, pinned: int = 0, **faults: Any) -> None:
+    async def whole(loop: SimLoop) -> None:
+        at = Scene(loop, DiskFaults(**faults), pinned)
+        await main(at)
+        await at.end()
+
+    simulate(whole, 0)
+
+
+@pytest.mark.parametrize(("pinned", "tier"), [(0, Tier.DISK), (2 * MIB, Tier.PINNED)])
+def test_down_and_up_again(pinned: int, tier: Tier) -> None:
+    async def main(at: Scene) -> None:
+        entry = at.put([1, 2, 3])
+        assert await at.demote(entry) == ""
+        assert (entry.batch.tier, at.ledger.totals[Tier.DEVICE]) == (tier, 0)
+        assert at.ledger.used(tier, Use.BATCH) > 0
+        await at.promote(entry)
+        assert entry.batch.content.column(0).to_pylist() == [1, 2, 3]
+        assert (at.ledger.totals[tier], at.kinds()) == (0, [Demoted, Promoted])
+
+    scene(main, pinned=pinned)
+
+
+def test_a_full_pool_sends_batches_on_to_disk() -> None:
+    async def main(at: Scene) -> None:
+        # One page is all there is.
+        first, second = at.put([1]), at.put([2])
+        await at.demote(first)
+        await at.demote(second)
+        assert [first.batch.tier, second.batch.tier] == [Tier.PINNED, Tier.DISK]
+
+    scene(main, pinned=MIB)
+
+
+@pytest.mark.parametrize("faults", [{"spill_write_fails": 1.0}, {"full_at": 0}])
+def test_a_disk_that_takes_nothing_leaves_the_batch_where_it_is(faults: dict[str, float]) -> None:
+    async def main(at: Scene) -> None:
+        entry = at.put([1, 2])
+        assert "the spill folder is full" in await at.demote(entry)
+        assert (entry.batch.tier, entry.access) == (Tier.DEVICE, Access.IDLE)
+        assert (at.ledger.totals[Tier.DISK], at.kinds()) == (0, [MoveFailed])
+        assert entry.batch.content.column(0).to_pylist() == [1, 2]
+
+    scene(main, **faults)
+
+
+def test_the_spill_limit_is_kept() -> None:
+    async def main(at: Scene) -> None:
+        entry = at.put(list(range(200)))
+        assert "may take no more" in await at.demote(entry)
+        assert at.spill.writes == 0
+
+    scene(main)
+
+
+@pytest.mark.parametrize(
+    ("faults", "error"), [({"flipped_bit": 1.0}, SpillCorrupt), ({"spill_read_fails": 1.0}, StorageError)]
+)
+def test_a_disk_that_gives_back_nothing_or_wrong_bytes_is_an_error(faults: dict[str, float], error: type) -> None:
+    async def main(at: Scene) -> None:
+        entry = at.put([1, 2])
+        await at.demote(entry)
+        with pytest.raises(error):
+            await at.promote(entry)
+        assert (entry.batch.tier, entry.access, at.ledger.totals[Tier.DEVICE]) == (Tier.DISK, Access.IDLE, 0)
+
+    scene(main, **faults)
+
+
+def test_a_move_that_is_cancelled_runs_to_its_end_and_leaves_nothing() -> None:
+    async def main(at: Scene) -> None:
+        entry = at.put([1, 2])
+        await at.demote(entry)
+        promoting = asyncio.ensure_future(at.promote(entry))
+        await asyncio.sleep(0)
+        promoting.cancel()
+        await asyncio.wait([promoting])
+        assert promoting.cancelled()
+        assert (entry.batch.tier, entry.access, at.ledger.totals[Tier.DEVICE]) == (Tier.DISK, Access.IDLE, 0)
+
+    scene(main)
+
+
+def test_a_holder_closed_under_a_move_frees_when_it_ends() -> None:
+    async def main(at: Scene) -> None:
+        entry = at.put([1, 2])
+        demoting = asyncio.ensure_future(at.demote(entry))
+        await asyncio.sleep(0)
+        at.holder.close()
+        assert at.ledger.live > 0
+        await demoting
+        await at.holder.wait_quiet()
+
+    scene(main)
