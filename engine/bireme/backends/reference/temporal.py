@@ -213,18 +213,20 @@ def _boundaries(unit: str, days: Numbers, micros: Numbers) -> Numbers:
         return _toward_zero(_months(days), _MONTHS_OF[unit])
     if unit == "isoyear":
         return calendar.iso_week(days)[0]
-    if unit == "week":
-        return (days + 3) // 7
     return micros // _TICKS_OF[unit]
 
 
 def _date_diff(call: Call, args: list[pa.Array]) -> pa.Array:
     unit = _unit(args)
-    first, second = [
-        _boundaries(unit, _days(array, arg.type), _micros(array, arg.type))
-        for array, arg in zip(args[1:], call.args[1:], strict=True)
-    ]
-    return from_integers(second - first, any_null(args), call.type, lambda _: "date_diff")
+    moments = list(zip(args[1:], call.args[1:], strict=True))
+    if unit == "week":
+        # DuckDB counts whole weeks between the days, not Mondays.
+        first, second = [_days(array, arg.type) for array, arg in moments]
+        counts = _toward_zero(second - first, 7)
+    else:
+        first, second = [_boundaries(unit, _days(array, arg.type), _micros(array, arg.type)) for array, arg in moments]
+        counts = second - first
+    return from_integers(counts, any_null(args), call.type, lambda _: "date_diff")
 
 
 def _date_sub(call: Call, args: list[pa.Array]) -> pa.Array:

@@ -69,10 +69,14 @@ def null(node: Node, context: Context) -> Expr:
 def negative(node: Node, context: Context) -> Expr:
     operand = part(node, "this", context)
     if isinstance(operand, Literal) and operand.type.is_numeric:
-        value = operand.value
-        if isinstance(value, int | float | Decimal):
-            return Literal(-value, operand.type)
+        value, kind = operand.value, operand.type
+        if isinstance(value, float | Decimal) or (isinstance(value, int) and _has_opposite(value, kind)):
+            return Literal(-value, kind)
     return functions.scalar("negate", (operand,))
+
+
+def _has_opposite(value: int, kind: t.DataType) -> bool:
+    return kind.is_signed and value != -(1 << kind.bits - 1)
 
 
 def interval(node: Node, context: Context) -> Expr:
