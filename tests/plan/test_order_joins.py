@@ -332,6 +332,15 @@ def test_the_order_of_an_ordered_plan_is_kept(tpch, name):
     assert order_joins(plan, context_over(tpch)) is plan
 
 
+def test_a_hundred_relations_are_ordered(shop):
+    plan: Rel = shop.scan("sale")
+    for _ in range(99):
+        plan = joined(plan, shop.scan("sale"), 0, 0)
+    ordered = order_joins(plan, context_over(shop.sources))
+    assert len(joins(ordered)) == 99
+    assert 10_000 < context_over(shop.sources).estimates.rows(ordered) < 40_000
+
+
 def test_the_smaller_side_is_built(shop):
     plan = joined(shop.scan("shop"), shop.scan("sale"), 0, 3)
     ordered = order_joins(plan, context_over(shop.sources))

@@ -10,6 +10,7 @@ these are hardly independent, the tuples are counted instead, and the product is
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 from typing import Final
 
@@ -19,9 +20,14 @@ from bireme.plan.relation import Join, JoinKind, Rel
 from bireme.plan.rules.order_joins_graph import Attachment, EqualityClass, JoinGraph
 from bireme.plan.statistics import matching, predicate
 from bireme.plan.statistics.column import overlap
-from bireme.plan.statistics.estimator import Estimator
+from bireme.plan.statistics.estimator import ROWS_MAX, Estimator
 
-_ROWS_MIN: Final = 1.0
+_LOG_ROWS_MAX: Final = math.log(ROWS_MAX)
+_SHARE_MIN: Final = 1e-12
+
+
+def _log(factor: float) -> float:
+    return math.log(max(factor, _SHARE_MIN))
 
 
 class GraphSizes:
@@ -34,15 +40,15 @@ class GraphSizes:
         self.needs = [unit.attachment.needs if unit.attachment else 0 for unit in graph.units]
         self.neighbours = _neighbours(graph)
         self._built = [estimator.rows(unit.rel) for unit in graph.units]
+        # All of these as logarithms: the product of the rows of fifty tables has no place in a float.
         self._classes = [_class_domains(graph, estimator, group) for group in graph.classes]
         self._factors: list[tuple[int, float]] = [
-            *[(found.units, self._predicate_share(found.expr, found.units)) for found in graph.predicates],
-            *_corrections(graph, estimator),
-            *graph.dependent,
+            *[(found.units, _log(self._predicate_share(found.expr, found.units))) for found in graph.predicates],
+            *[(mask, _log(factor)) for mask, factor in (*_corrections(graph, estimator), *graph.dependent)],
         ]
         # What a unit alone multiplies the rows by: a leaf by its own, an attachment by what it keeps or adds.
         self._single = [
-            self._attachment_factor(index) if unit.attachment else self._built[index]
+            _log(self._attachment_factor(index) if unit.attachment else self._built[index])
             for index, unit in enumerate(graph.units)
         ]
         self._known: dict[int, float] = {}
@@ -55,15 +61,15 @@ class GraphSizes:
         """The rows of the joined units, at least one."""
         found = self._known.get(units)
         if found is None:
-            found = self._known[units] = max(_ROWS_MIN, self._compute(units))
+            found = self._known[units] = math.exp(min(max(0.0, self._log_rows(units)), _LOG_ROWS_MAX))
         return found
 
-    def _compute(self, units: int) -> float:
-        rows = 1.0
+    def _log_rows(self, units: int) -> float:
+        rows = 0.0
         left = units
         while left:
             low = left & -left
-            rows *= self._single[low.bit_length() - 1]
+            rows += self._single[low.bit_length() - 1]
             left ^= low
         for members in self._classes:
             smallest_seen = True
@@ -73,10 +79,10 @@ class GraphSizes:
                     if smallest_seen:
                         smallest_seen = False
                     else:
-                        rows /= domain
+                        rows -= domain
         for mask, factor in self._factors:
             if not mask & ~units:
-                rows *= factor
+                rows += factor
         return rows
 
     def _predicate_share(self, expr: Expr, units: int) -> float:
@@ -184,7 +190,7 @@ def _neighbours(graph: JoinGraph) -> list[int]:
 
 
 def _class_domains(graph: JoinGraph, estimator: Estimator, group: EqualityClass) -> list[tuple[int, float]]:
-    """For each set of units with a member, the size of its domain; ascending."""
+    """For each set of units with a member, the logarithm of the size of its domain; ascending."""
     columns = []
     for member, units in zip(group.members, group.units, strict=True):
         unit = graph.units[units.bit_length() - 1]
@@ -201,7 +207,7 @@ def _class_domains(graph: JoinGraph, estimator: Estimator, group: EqualityClass)
             if key.unique and key is not column and not column.unique and overlap(column, key) > 0.99:
                 domain = max(min(domain, key.domain), 1.0)
         found[units] = min(found.get(units, domain), domain)
-    return sorted(found.items(), key=lambda item: item[1])
+    return sorted([(units, math.log(domain)) for units, domain in found.items()], key=lambda item: item[1])
 
 
 def _corrections(graph: JoinGraph, estimator: Estimator) -> list[tuple[int, float]]:

@@ -40,6 +40,9 @@ from bireme.plan.statistics.column import ColumnEstimate, Origin, remaining
 from bireme.plan.statistics.samples import Samples
 from bireme.plan.statistics.table_filters import Chain, chain_of, chain_share
 
+# Estimates stop here, so that the product of two of them is still a number.
+ROWS_MAX: Final = 1e150
+
 
 class Estimator:
     """Estimates for the relations of one run of the planner."""
@@ -60,7 +63,7 @@ class Estimator:
         """How many rows `rel` gives."""
         found = self._rows.get(rel)
         if found is None:
-            found = self._kept(("rows", rel), rel, lambda: max(0.0, _ROWS[rel.__class__](self, rel)))
+            found = self._kept(("rows", rel), rel, lambda: min(max(0.0, _ROWS[rel.__class__](self, rel)), ROWS_MAX))
             self._rows[rel] = found
         return found
 
