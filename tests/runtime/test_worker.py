@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -376,3 +377,18 @@ def test_a_slot_that_waits_keeps_no_batch_alive() -> None:
         assert pa.total_allocated_bytes() - before < 100_000
 
     run(main)
+
+
+def test_a_stream_that_is_forgotten_ends_its_query() -> None:
+    async def main(worker: Worker) -> None:
+        stream = worker.run(one_scan(), FakeStages({ONE: FakeWork(splits=splits(5_000))}))
+        await anext(stream)
+        del stream
+        gc.collect()
+        await settled(worker)
+        assert worker.statistics().queries == 0
+
+    worker = run(main, result_bytes_max=100)
+    assert [event.outcome for event in happened(worker, events.QueryEnded)] == [
+        "Cancelled: nobody reads the result any more"
+    ]

@@ -38,6 +38,7 @@ class Query:
         self._on_end = ended
         self._closed_by_caller = False
         self._lost = False
+        self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[None] | None = None
         graph.recorder.listen(self.id, self.profile.hear)
 
@@ -93,6 +94,11 @@ class Query:
         except Exception as error:
             self.error = self.error or EngineBug(f"closing a stage raised {type(error).__name__}: {error}")
 
+    def unread(self) -> None:
+        """Nobody can read the result any more. Any thread may call this."""
+        if not self.ended.is_set() and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.graph.fail, Cancelled("nobody reads the result any more"))
+
     def lost(self, error: BaseException | None) -> None:
         """The worker itself broke: nothing that runs for this query will ever end, so it does not wait for it."""
         if not self.ended.is_set():
@@ -143,6 +149,10 @@ class ResultStream:
 
     def __repr__(self) -> str:
         return f"<ResultStream of {self._query!r}>"
+
+    def __del__(self) -> None:
+        # Forgotten rather than closed: it must not run, or wait for its reader, for ever.
+        self._query.unread()
 
     def __aiter__(self) -> ResultStream:
         return self

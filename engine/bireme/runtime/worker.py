@@ -142,7 +142,7 @@ class Worker:
             await query.cancel()
         self._stop.set()
         await asyncio.wait([self._root])
-        fault, self._fault = self._fault, None
+        fault, self._fault = self._fault or self._root.exception(), None
         if fault is not None:
             raise EngineBug(f"an executor of the worker broke: {fault!r}") from fault
 
