@@ -89,6 +89,15 @@ def test_a_slice_is_packed_and_measured_as_what_it_shows() -> None:
     assert measure(whole) == 800_000
 
 
+def test_a_dictionary_that_batches_share_counts_once() -> None:
+    column = pa.array(["a" * 5_000, "b"] * 50).dictionary_encode()
+    parts = [pa.RecordBatch.from_arrays([column.slice(start, 50)], ["s"]) for start in (0, 50)]
+    seen: set[int] = set()
+    first, second = (measure(part, seen) for part in parts)
+    assert first == measure(parts[0]) > 5_000
+    assert second == 200
+
+
 # ----------------------------------------------------------------------------------------------- mover
 
 

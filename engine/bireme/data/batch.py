@@ -43,14 +43,31 @@ class Batch:
         return f"<Batch {self.id}: {self.rows} rows, {self.nbytes} B on {self.tier.name}>"
 
 
-def measure(batch: pa.RecordBatch) -> int:
+def measure(batch: pa.RecordBatch, shared: set[int] | None = None) -> int:
     """Bytes that `batch` refers to: the parts of its buffers that its rows use, dictionaries whole.
+
+    With `shared`, the addresses of dictionaries that were counted already, a dictionary counts once: the partitions of
+    one batch usually have theirs in common.
 
     Not exact as memory: a slice keeps its whole buffer alive, and two batches that share a buffer both count it. Each
     errs to one side; together they stay within what a limit needs.
     """
     try:
-        return int(batch.nbytes)
+        nbytes = int(batch.nbytes)
+        return nbytes if shared is None else nbytes - _counted_before(batch, shared)
     except (pa.ArrowException, TypeError):
         # Layouts for which pyarrow cannot tell the used part.
         return int(batch.get_total_buffer_size())
+
+
+def _counted_before(batch: pa.RecordBatch, shared: set[int]) -> int:
+    counted = 0
+    for column in batch.columns:
+        if isinstance(column, pa.DictionaryArray):
+            dictionary = column.dictionary
+            address = next((buffer.address for buffer in dictionary.buffers()[1:] if buffer is not None), 0)
+            if address in shared:
+                counted += dictionary.nbytes
+            elif address:
+                shared.add(address)
+    return counted

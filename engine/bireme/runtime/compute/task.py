@@ -38,11 +38,11 @@ class Made:
 
     __slots__ = ("content", "edge", "nbytes", "partition")
 
-    def __init__(self, edge: EdgeId, partition: int, content: pa.RecordBatch) -> None:
+    def __init__(self, edge: EdgeId, partition: int, content: pa.RecordBatch, nbytes: int) -> None:
         self.edge = edge
         self.partition = partition
         self.content = content
-        self.nbytes = measure(content)
+        self.nbytes = nbytes
 
 
 class Result:
@@ -61,12 +61,13 @@ class Result:
         self.shortage: BaseException | None = None
 
     def add(self, output: Output) -> None:
+        shared: set[int] | None = set() if len(output.emissions) > 1 else None
         for emission in output.emissions:
             if emission.batch.num_rows:
-                made = Made(emission.edge, emission.partition, emission.batch)
-                self.made.append(made)
+                nbytes = measure(emission.batch, shared)
+                self.made.append(Made(emission.edge, emission.partition, emission.batch, nbytes))
                 self.rows += emission.batch.num_rows
-                self.nbytes += made.nbytes
+                self.nbytes += nbytes
         self.notes += output.notes
         self.state_bytes = output.state_bytes
 
