@@ -21,7 +21,7 @@ from bireme.runtime.worker import Worker
 from bireme.units import MIB
 from support.disk import DiskFaults, MemorySource, MemorySpill
 from support.fake_stages import FakeStages
-from support.random_dag import Case, DagMaker
+from support.random_dag import DagMaker
 from support.sim_loop import SimClock, SimLoop, SimThreads, simulate
 
 _PATIENCE_SECONDS = 3_600.0
@@ -98,6 +98,7 @@ class SimRun:
         self.loop = loop
         self.rng = random.Random(plan.seed + 1)
         self.outcome = Outcome()
+        self.stateful = False
         self._seen, self._patience = 0, 1.0
         self.spill = MemorySpill(random.Random(plan.seed + 2), plan.disk)
         self.source = MemorySource(random.Random(plan.seed + 3), plan.disk)
@@ -128,6 +129,7 @@ class SimRun:
     async def _query(self, worker: Worker, number: int) -> None:
         rng = random.Random(1_000 * self.plan.seed + number)
         case = DagMaker(rng).make()
+        self.stateful = self.stateful or case.stateful
         for work in case.works.values():
             work.short_of_memory, work.fails = self.plan.short_of_memory, self.plan.fails
         stages = FakeStages(case.works, seed=rng.randrange(1 << 30))
@@ -140,7 +142,7 @@ class SimRun:
                 return
             await caller(worker.run(case.dag, stages), got, rng)
         except BiremeError as error:
-            self._excuse(error, case, stages)
+            self._excuse(error, stages)
         else:
             assert case.right(got) or caller not in (self._read_all, self._pause), f"{got} instead of {case.rows}"
         assert case.right_so_far(got), f"{got} does not begin {case.rows}"
@@ -182,12 +184,13 @@ class SimRun:
         except TimeoutError:
             self.outcome.cancelled += 1
 
-    def _excuse(self, error: BiremeError, case: Case, stages: FakeStages) -> None:
+    def _excuse(self, error: BiremeError, stages: FakeStages) -> None:
         """Passes an error that the drawn faults explain, raises any other."""
         name = type(error).__name__
         self.outcome.failed[name] = self.outcome.failed.get(name, 0) + 1
         disk = self.source.faulted + self.spill.faulted + self.spill.flipped > 0
-        tight = case.stateful or self.plan.queries > 1 or disk or self.plan.config.spill_bytes_max < 10_000
+        # Only states cannot be moved; batches can, unless the disk takes none.
+        tight = self.stateful or disk or self.plan.config.spill_bytes_max < 10_000
         match error:
             case Overflow() if stages.counts.failures:
                 return
