@@ -26,6 +26,12 @@ def backend(request: pytest.FixtureRequest) -> Kernels:
     return request.param
 
 
+@pytest.fixture(scope="session", params=_backends()[1:], ids=lambda backend: backend.name)
+def other(request: pytest.FixtureRequest) -> Kernels:
+    """A backend that is not the reference; tests that need one are skipped where there is none."""
+    return request.param
+
+
 @pytest.fixture(scope="session")
 def reference() -> ReferenceKernels:
     return ReferenceKernels()

@@ -138,7 +138,7 @@ def test_every_key_value_is_a_group_of_its_own(backend: Kernels, duck: Duck, key
     assert_same(finished(table, spec), grouped_by_duck(duck, batch, spec, ["count"]), 1)
 
 
-@drawn(12)
+@drawn(8)
 @given(data=st.data())
 def test_several_keys(backend: Kernels, duck: Duck, data: st.DataObject) -> None:
     keys = data.draw(st.lists(st.sampled_from(KEY_TYPES), min_size=1, max_size=3))
@@ -161,7 +161,7 @@ def _many(keys: Sequence[DataType]) -> st.SearchStrategy[pa.RecordBatch]:
 
 
 @pytest.mark.parametrize("keys", [(), (t.STRING,), (t.INT64, t.FLOAT64)], ids=["none", "text", "two"])
-@drawn(12)
+@drawn(8)
 @given(data=st.data())
 def test_split_and_merged_states_give_the_same(
     backend: Kernels, keys: tuple[DataType, ...], data: st.DataObject
@@ -191,7 +191,7 @@ def test_split_and_merged_states_give_the_same(
     assert_same(again, wanted, len(keys))
 
 
-@drawn(12)
+@drawn(8)
 @given(data=st.data())
 def test_states_travel_between_backends(backend: Kernels, reference: ReferenceKernels, data: st.DataObject) -> None:
     keys = (t.STRING, t.INT32)

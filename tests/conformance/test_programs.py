@@ -135,13 +135,13 @@ def test_in_list_as_in_duckdb(backend: Kernels, duck: Duck, kind: t.DataType, wi
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=str(kind)) for kind in EVERY_TYPE])
-def test_case_gives_values_of_every_type(backend: Kernels, reference: ReferenceKernels, kind: t.DataType) -> None:
+def test_case_gives_values_of_every_type(other: Kernels, reference: ReferenceKernels, kind: t.DataType) -> None:
     types = [t.BOOL, kind, kind]
     batch = corner_batch(types, rows_max=120)
     condition, one, other = columns_of(schema_of(types))
-    check_against_backend(backend, reference, functions.case([(condition, one)], other), batch)
-    check_against_backend(backend, reference, functions.case([(condition, one)], None), batch)
-    check_against_backend(backend, reference, functions.scalar("coalesce", [one, other]), batch)
+    check_against_backend(other, reference, functions.case([(condition, one)], other), batch)
+    check_against_backend(other, reference, functions.case([(condition, one)], None), batch)
+    check_against_backend(other, reference, functions.scalar("coalesce", [one, other]), batch)
 
 
 # ---------------------------------------------------------------------------------------- layouts of input
@@ -181,7 +181,7 @@ MIXED: list[Expr] = [
 
 @drawn(40)
 @given(data=st.data())
-def test_drawn_batches_as_in_the_reference(backend: Kernels, reference: ReferenceKernels, data: st.DataObject) -> None:
+def test_drawn_batches_agree(other: Kernels, reference: ReferenceKernels, data: st.DataObject) -> None:
     """Sliced batches with dictionary-encoded texts, several expressions at once, behind a filter."""
     batch = data.draw(batches([TEXT.type, NUMBER.type, PRICE.type, DAY.type], few=data.draw(st.booleans())))
     exprs = data.draw(st.lists(st.sampled_from(MIXED), min_size=1, max_size=5))
@@ -190,9 +190,9 @@ def test_drawn_batches_as_in_the_reference(backend: Kernels, reference: Referenc
         wanted = run(reference, batch, exprs, predicate)
     except DataError as error:
         with pytest.raises(type(error)):
-            run(backend, batch, exprs, predicate)
+            run(other, batch, exprs, predicate)
         return
-    got = run(backend, batch, exprs, predicate)
+    got = run(other, batch, exprs, predicate)
     assert got.num_rows == wanted.num_rows
     for one, other in zip(got.columns, wanted.columns, strict=True):
         assert plain(one).type == plain(other).type

@@ -85,21 +85,19 @@ def test_equal_floats_hash_alike(backend: Kernels) -> None:
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=str(kind)) for kind in EVERY_TYPE])
-def test_hash_of_corners_as_in_the_reference(backend: Kernels, reference: ReferenceKernels, kind: DataType) -> None:
+def test_hashes_of_corners_agree(other: Kernels, reference: ReferenceKernels, kind: DataType) -> None:
     batch = corner_batch([kind])
-    assert backend.hash_rows(batch, [0]) == reference.hash_rows(batch, [0])
-    assert backend.hash_rows(batch.slice(3), [0]) == backend.hash_rows(batch, [0]).slice(3)
+    assert other.hash_rows(batch, [0]) == reference.hash_rows(batch, [0])
+    assert other.hash_rows(batch.slice(3), [0]) == other.hash_rows(batch, [0]).slice(3)
 
 
 @drawn(30)
 @given(data=st.data())
-def test_hash_of_drawn_batches_as_in_the_reference(
-    backend: Kernels, reference: ReferenceKernels, data: st.DataObject
-) -> None:
+def test_hashes_of_drawn_batches_agree(other: Kernels, reference: ReferenceKernels, data: st.DataObject) -> None:
     types = data.draw(st.lists(st.sampled_from(KEY_TYPES), max_size=3))
     batch = data.draw(batches([*types, t.STRING], rows_max=60))
     columns = data.draw(st.lists(st.integers(0, len(types)), max_size=4))
-    assert backend.hash_rows(batch, columns) == reference.hash_rows(batch, columns)
+    assert other.hash_rows(batch, columns) == reference.hash_rows(batch, columns)
 
 
 # ------------------------------------------------------------------------------------- partition and take

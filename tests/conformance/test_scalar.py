@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.batches import batches, corner_batch, schema_of
+from support.drawn import drawn
 from support.duck import RELATIVE_ERROR_MAX, Duck
 from support.evaluation import check_against_backend, check_against_duck, columns_of
 
@@ -203,7 +203,64 @@ EVERY = [
 ]
 
 
+def asked_with(example: Example) -> list[str]:
+    """The SQL of all examples over the same columns, so that the oracle is asked once for all of them."""
+    alike = [other.text for examples in FAMILIES.values() for other in examples if other.types == example.types]
+    return list(dict.fromkeys(alike))
+
+
 @pytest.mark.parametrize("example", EVERY)
 def test_corners_as_in_duckdb(backend: Kernels, duck: Duck, example: Example) -> None:
     batch = corner_batch(example.types)
-    check_against_duck(backend, duck, example.build(), example.text, batch, example.error_max)
+    check_against_duck(
+        backend, duck, example.build(), example.text, batch, among=asked_with(example), error_max=example.error_max
+    )
+
+
+# Overloads that DuckDB lacks, or that give another type there.
+DRAWN = [
+    *[("add", pair) for pair in ((t.INT32, t.INT32), (t.INT64, t.INT64), (D15, D18), (t.FLOAT64, t.FLOAT64), (t.UINT64, t.UINT64))],
+    *[("subtract", pair) for pair in ((t.INT16, t.INT16), (D30, D30), (t.DATE, t.DATE))],
+    *[("multiply", pair) for pair in ((t.INT64, t.INT64), (D15, D15), (D30, D15), (t.UINT64, t.INT64), (t.HUGEINT, t.HUGEINT))],
+    *[("divide", pair) for pair in ((D15, D18), (t.INT64, t.INT64))],
+    *[("int_divide", pair) for pair in ((t.INT64, t.INT64), (t.HUGEINT, t.HUGEINT))],
+    *[("modulo", pair) for pair in ((t.INT64, t.INT64), (D15, D4), (t.FLOAT64, t.FLOAT64))],
+    *[(name, (kind, kind)) for name in ("eq", "lt", "greatest")
+      for kind in (t.STRING, t.FLOAT64, D30, t.BINARY, t.INTERVAL, t.TIMESTAMP, t.BOOL)],
+    ("like", (t.STRING, t.STRING)), ("position", (t.STRING, t.STRING)), ("concat", (t.STRING, t.INT64, t.DATE)),
+    ("hash", (t.INT32, t.STRING, D30)), ("reverse", (t.STRING,)), ("upper", (t.STRING,)), ("date_trunc month", (t.DATE,)),
+]  # fmt: skip
+DRAWN += [
+    (f"{name} {unit}", (t.TIMESTAMP,) * count)
+    for unit in UNITS
+    for name, count in (("date_trunc", 1), ("date_diff", 2))
+]
+
+
+def build_drawn(name: str, types: tuple[DataType, ...]) -> Expr:
+    function, _, unit = name.partition(" ")
+    columns: list[Expr] = list(columns_of(schema_of(types)))
+    return functions.scalar(function, [constant(unit), *columns] if unit else columns)
+
+
+@pytest.mark.parametrize(("name", "types"), [pytest.param(name, types, id=f"{name}-{types}") for name, types in DRAWN])
+@drawn(8)
+@given(data=st.data())
+def test_drawn_values_agree(
+    other: Kernels, reference: ReferenceKernels, name: str, types: tuple[DataType, ...], data: st.DataObject
+) -> None:
+    check_against_backend(other, reference, build_drawn(name, types), data.draw(batches(types)))
+
+
+def sql_of_unit(name: str, unit: str) -> str:
+    return f"{name}('{unit}', c0)" if name == "date_trunc" else f"{name}('{unit}', c0, c1)"
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, id=str(kind)) for kind in (t.DATE, t.TIMESTAMP)])
+@pytest.mark.parametrize("name", ["date_trunc", "date_diff", "date_sub"])
+@pytest.mark.parametrize("unit", UNITS)
+def test_units_as_in_duckdb(backend: Kernels, duck: Duck, name: str, unit: str, kind: DataType) -> None:
+    types = (kind,) if name == "date_trunc" else (kind, kind)
+    batch = corner_batch(types)
+    among = [sql_of_unit(name, other) for other in UNITS]
+    check_against_duck(backend, duck, build_drawn(f"{name} {unit}", types), sql_of_unit(name, unit), batch, among=among)

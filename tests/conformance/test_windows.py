@@ -123,7 +123,7 @@ def check(backend: Kernels, duck: Duck, batch: pa.RecordBatch, call: WindowCall,
 
 
 @pytest.mark.parametrize("example", [pytest.param(example, id=example.sql) for example in EXAMPLES])
-@drawn(6)
+@drawn(4)
 @given(data=st.data())
 def test_window_function_as_in_duckdb(backend: Kernels, duck: Duck, example: Example, data: st.DataObject) -> None:
     batch = data.draw(batches(TYPES, rows_max=20, few=True))
@@ -144,7 +144,7 @@ def test_window_function_as_in_duckdb(backend: Kernels, duck: Duck, example: Exa
     check(backend, duck, batch, call, f"{example.sql} over ({by}order by {text} {frame_text(frame)})")
 
 
-@drawn(6)
+@drawn(4)
 @given(data=st.data())
 def test_without_an_order_every_row_is_a_peer(backend: Kernels, duck: Duck, data: st.DataObject) -> None:
     batch = data.draw(batches(TYPES, rows_max=20, few=True))
@@ -155,7 +155,7 @@ def test_without_an_order_every_row_is_a_peer(backend: Kernels, duck: Duck, data
 
 @pytest.mark.parametrize("span", [Interval(0, 3, 0), Interval(1, 0, 0)], ids=["3 days", "1 month"])
 @pytest.mark.parametrize("down", [False, True], ids=["asc", "desc"])
-@drawn(6)
+@drawn(4)
 @given(data=st.data())
 def test_range_of_dates_with_an_interval(
     backend: Kernels, duck: Duck, span: Interval, down: bool, data: st.DataObject

@@ -133,7 +133,7 @@ def schema_of(types: Sequence[DataType]) -> Schema:
     return Schema(tuple([Field(f"c{index}", kind) for index, kind in enumerate(types)]))
 
 
-def corner_batch(types: Sequence[DataType], rows_max: int = 400) -> pa.RecordBatch:
+def corner_batch(types: Sequence[DataType], rows_max: int = 180) -> pa.RecordBatch:
     """All combinations of corner values, evenly thinned to `rows_max` rows."""
     rows = list(itertools.product(*(corner_values(kind) for kind in types)))
     if len(rows) > rows_max:

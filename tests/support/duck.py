@@ -21,6 +21,7 @@ class Duck:
     def __init__(self) -> None:
         self._connection = duckdb.connect(config={"threads": 1})
         self._connection.execute("set timezone = 'UTC'")
+        self._tried: dict[tuple[tuple[str, ...], str], dict[str, list[Any]]] = {}
 
     def query(self, sql: str, batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
         """The rows of a query; raises duckdb.Error."""
@@ -35,6 +36,18 @@ class Duck:
     def column(self, expression: str, batch: pa.RecordBatch) -> list[Any]:
         """The values of an expression, one a row."""
         return [row[0] for row in self.query(f"select {expression} from t", batch)]
+
+    def tried(self, expressions: Sequence[str], batch: pa.RecordBatch) -> dict[str, list[Any]]:
+        """The values of several expressions, with NULL where one fails. Asked once for equal arguments, because every
+        backend is compared with the same answer.
+        """
+        key = (tuple(expressions), repr(batch.to_pylist()))
+        if key not in self._tried:
+            listed = ", ".join(f"try({expression}) as x{index}" for index, expression in enumerate(expressions))
+            rows = self.query(f"select {listed} from t", batch)
+            columns = list(zip(*rows, strict=True)) if rows else [()] * len(expressions)
+            self._tried[key] = {sql: list(column) for sql, column in zip(expressions, columns, strict=True)}
+        return self._tried[key]
 
     def close(self) -> None:
         self._connection.close()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-from support.duck import RELATIVE_ERROR_MAX, Duck, difference, values_of
 
 from bireme.backends.base import Kernels
 from bireme.data.record import plain
@@ -15,6 +15,7 @@ from bireme.data.schema import Schema
 from bireme.data.types import to_arrow
 from bireme.errors import DataError
 from bireme.plan.expr import Column, Expr
+from support.duck import RELATIVE_ERROR_MAX, Duck, difference, values_of
 
 
 @dataclass(frozen=True)
@@ -33,18 +34,25 @@ def columns_of(schema: Schema) -> list[Column]:
 def evaluate(backend: Kernels, expr: Expr, batch: pa.RecordBatch) -> Outcome:
     """The outcome of one expression over a batch."""
     program = backend.program(Schema.from_arrow(batch.schema), predicate=None, exprs=[expr], names=["x"])
-    try:
-        return Outcome(list(range(batch.num_rows)), _values(program.run(batch), expr), [])
-    except DataError:
-        pass
-    good, values, bad = [], [], []
-    for row in range(batch.num_rows):
+    good: list[int] = []
+    values: list[Any] = []
+    bad: list[int] = []
+
+    def run(start: int, stop: int) -> None:
+        """Evaluates some rows at once, or each half of them where that fails."""
         try:
-            values += _values(program.run(batch.slice(row, 1)), expr)
-            good.append(row)
+            values.extend(_values(program.run(batch.slice(start, stop - start)), expr))
+            good.extend(range(start, stop))
         except DataError:
-            bad.append(row)
-    assert bad, "the whole batch fails, but no row of it alone"
+            if stop - start == 1:
+                bad.append(start)
+                return
+            failures = len(bad)
+            run(start, (start + stop) // 2)
+            run((start + stop) // 2, stop)
+            assert len(bad) > failures, "the rows fail together, but none of them alone"
+
+    run(0, batch.num_rows)
     return Outcome(good, values, bad)
 
 
@@ -56,21 +64,32 @@ def _values(answer: pa.RecordBatch, expr: Expr) -> list[Any]:
 
 
 def check_against_duck(
-    backend: Kernels, duck: Duck, expr: Expr, sql: str, batch: pa.RecordBatch, error_max: float = RELATIVE_ERROR_MAX
+    backend: Kernels,
+    duck: Duck,
+    expr: Expr,
+    sql: str,
+    batch: pa.RecordBatch,
+    *,
+    among: Sequence[str] = (),
+    error_max: float = RELATIVE_ERROR_MAX,
 ) -> None:
-    """Asserts that values, NULLs and errors are those of DuckDB."""
+    """Asserts that values, NULLs and errors are those of DuckDB, which is asked for all expressions `among` at once."""
     outcome = evaluate(backend, expr, batch)
-    good = batch.take(pa.array(outcome.good, pa.int64()))
-    try:
-        wanted = duck.column(sql, good)
-    except duckdb.Error as error:
-        raise AssertionError(f"{sql}: no error here for {_failing(duck, sql, good)}, but: {error}") from None
-    found = difference(outcome.values, wanted, error_max)
-    assert not found, f"{sql}: {found}, {_where(found, good)}"
-    if outcome.bad:
-        bad = batch.take(pa.array(outcome.bad, pa.int64()))
-        fine = [row for row, value in enumerate(duck.column(f"try({sql})", bad)) if value is not None]
-        assert not fine, f"{sql}: an error here, but none for {bad.slice(fine[0], 1).to_pylist()}"
+    wanted = duck.tried(among or [sql], batch)[sql]
+    found = difference(outcome.values, [wanted[row] for row in outcome.good], error_max)
+    assert not found, f"{sql}: {found}, {_where(found, batch.take(pa.array(outcome.good, pa.int64())))}"
+    fine = [row for row in outcome.bad if wanted[row] is not None]
+    assert not fine, f"{sql}: an error here, but none for {batch.slice(fine[0], 1).to_pylist()}"
+    # A NULL where no argument is NULL may be an error there.
+    doubtful = [row for row, value in zip(outcome.good, outcome.values, strict=True) if value is None]
+    inputs = batch.to_pylist() if doubtful else []
+    doubtful = [row for row in doubtful if None not in inputs[row].values()]
+    if doubtful:
+        rows = batch.take(pa.array(doubtful, pa.int64()))
+        try:
+            duck.column(sql, rows)
+        except duckdb.Error as error:
+            raise AssertionError(f"{sql}: no error here for {_failing(duck, sql, rows)}, but: {error}") from None
 
 
 def _failing(duck: Duck, sql: str, batch: pa.RecordBatch) -> Any:
