@@ -53,10 +53,15 @@ JoinTable::JoinTable(const Batch& keys, int null_equal_count) : rows_(keys.rows(
 void JoinTable::group_rows(const uint32_t* entries) {
   const int64_t distinct = keys_->size();
   int64_t present = 0;
-  for (int64_t row = 0; row < rows_; ++row) present += entries[row] != kNoEntry;
+  // Keys are numbered in the order of rows, but for NULL, whose number comes after those of its vector.
+  bool in_order = true;
+  for (int64_t row = 0; row < rows_; ++row) {
+    present += entries[row] != kNoEntry;
+    in_order &= entries[row] == static_cast<uint32_t>(row);
+  }
   has_null_key_ = present < rows_;
   is_unique_ = distinct == present;
-  is_identity_ = is_unique_ && distinct == rows_;
+  is_identity_ = is_unique_ && in_order;
   if (is_identity_) return;
   rows_of_.resize(present);
   if (is_unique_) {
