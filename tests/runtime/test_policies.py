@@ -14,8 +14,17 @@ from bireme.runtime.network.policy import FlowView, choose_send
 from bireme.runtime.preload.policy import ScanView, choose_fetch, promotion_room
 
 
-def candidate(name: str, nbytes: int = 10, *, query: int = 1, next_use: int = 1, place: int = 0, queued: bool = False):
-    return Candidate(QueryId(query), next_use, place, nbytes, queued, name)
+def candidate(
+    name: str,
+    nbytes: int = 10,
+    *,
+    query: int = 1,
+    next_use: int = 1,
+    place: int = 0,
+    queued: bool = False,
+    homed_below: bool = False,
+) -> Candidate:
+    return Candidate(QueryId(query), next_use, place, nbytes, queued, homed_below, name)
 
 
 def names(chosen) -> list[str]:
@@ -35,6 +44,11 @@ def test_the_youngest_query_goes_first_and_the_back_of_a_queue_before_its_front(
     front, back = candidate("front", query=2, place=1), candidate("back", query=2, place=7)
     assert names(choose_demotions([old, young], 10, spare_queued=False)) == ["young"]
     assert names(choose_demotions([front, back], 10, spare_queued=False)) == ["back"]
+
+
+def test_what_has_its_home_below_goes_before_what_has_not() -> None:
+    homed, far = candidate("homed", next_use=1, homed_below=True), candidate("far", next_use=9)
+    assert names(choose_demotions([far, homed], 10, spare_queued=False)) == ["homed"]
 
 
 def test_queued_inputs_go_last_and_never_for_a_producer() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import gc
 import threading
 from collections.abc import Awaitable, Callable
@@ -22,6 +23,7 @@ from bireme.data.tier import Tier
 from bireme.errors import BiremeError, Cancelled, EngineBug, OutOfRoom, Overflow, Stalled, StorageError
 from bireme.observe import event as events
 from bireme.operators.base import Emission, Output
+from bireme.plan.hint import DeviceKind, Hint
 from bireme.plan.physical import BuildSink, Dag, GroupSink, GroupSpec, Take
 from bireme.runtime.query import ResultStream
 from bireme.runtime.worker import Worker
@@ -392,3 +394,15 @@ def test_a_stream_that_is_forgotten_ends_its_query() -> None:
     assert [event.outcome for event in happened(worker, events.QueryEnded)] == [
         "Cancelled: nobody reads the result any more"
     ]
+
+
+def test_hints_that_cannot_be_followed_are_recorded() -> None:
+    scan = dataclasses.replace(one_scan().pipelines[0], hint=Hint(device=DeviceKind.GPU, affinity=3))
+
+    async def main(worker: Worker) -> None:
+        stream = worker.run(dag((scan,), (edge(1, (1,)),)), FakeStages({ONE: FakeWork(splits=splits(2))}))
+        assert await rows_of(stream) == [0, 1]
+        assert "no GPU" in str(stream.profile)
+
+    worker = run(main)
+    assert [event.cause for event in happened(worker, events.Noted)] == [1, 1]

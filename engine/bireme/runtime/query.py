@@ -16,9 +16,10 @@ import pyarrow as pa
 from bireme.data.ids import QueryId
 from bireme.data.schema import Schema
 from bireme.errors import BiremeError, Cancelled, EngineBug
-from bireme.observe.event import QueryEnded, QueryStarted
+from bireme.observe.event import Noted, QueryEnded, QueryStarted
 from bireme.observe.profile import Profile
 from bireme.runtime.graph import Graph
+from bireme.runtime.hints import unmet_hints
 from bireme.runtime.memory.bring_up import lease_up
 from bireme.runtime.memory.mover import Mover
 from bireme.runtime.memory.room import Room
@@ -52,7 +53,9 @@ class Query:
     async def run(self) -> None:
         graph = self.graph
         started = graph.clock.now()
-        graph.recorder.record(QueryStarted(self.id, len(graph.pipelines), len(graph.holders)))
+        cause = graph.recorder.record(QueryStarted(self.id, len(graph.pipelines), len(graph.holders)))
+        for pipeline, text in unmet_hints(graph.dag):
+            graph.recorder.record(Noted(self.id, pipeline, text, cause))
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._drive(), name=f"query/{self.id}/drive")

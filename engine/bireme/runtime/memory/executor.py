@@ -105,6 +105,7 @@ class MemoryExecutor:
                 _place(entry),
                 entry.batch.nbytes,
                 self._queued(holder, entry),
+                holder.edge.hint.home > Tier.DEVICE,
                 (holder, entry),
             )
             for holder in self._holders()

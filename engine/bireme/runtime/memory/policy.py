@@ -2,10 +2,10 @@
 
 How a copy is made is `mover`; when to ask is `executor`; what is free is `ledger`.
 
-Rules: batches that somebody has are not among the candidates. First go those that no ready task waits for: of the
-youngest query, then with the furthest next use. Inputs of ready tasks go last, from the back of the queue, and
-never to admit a producer. The last victim is the smallest that still covers what is missing, so that one row too
-many does not demote another whole batch.
+Rules: batches that somebody has are not among the candidates. First go those that no ready task waits for: those whose
+home, by the planner's hint, is a lower tier anyway, then those of the youngest query, then with the furthest next use.
+Inputs of ready tasks go last, from the back of the queue, and never to admit a producer. The last victim is the
+smallest that still covers what is missing, so that one row too many does not demote another whole batch.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from bireme.data.ids import QueryId
 
 
 class Candidate(NamedTuple):
-    """A batch that could be demoted. `queued`: a task that is ready waits for it. `handle` is the executor's own."""
+    """A batch that could be demoted. `queued`: a task that is ready waits for it; `homed_below`: the planner would have
+    it on a lower tier. `handle` is the executor's own.
+    """
 
     query: QueryId
     next_use: int
     place: int
     nbytes: int
     queued: bool
+    homed_below: bool
     handle: Any
 
 
@@ -43,8 +46,8 @@ def choose_demotions(candidates: Sequence[Candidate], shortfall: int, *, spare_q
     return chosen
 
 
-def _reluctance(candidate: Candidate) -> tuple[bool, int, int, int]:
-    return candidate.queued, -candidate.query, -candidate.next_use, -candidate.place
+def _reluctance(candidate: Candidate) -> tuple[bool, bool, int, int, int]:
+    return candidate.queued, not candidate.homed_below, -candidate.query, -candidate.next_use, -candidate.place
 
 
 def _right_size(last: Candidate, rest: Sequence[Candidate], needed: int) -> Candidate:
