@@ -1,4 +1,4 @@
-"""Binding calls: constants that take the type beside them, casts that fold, messages, names, aggregates, the catalog."""
+"""Binding calls: constants that take the type beside them, casts that fold, messages, names, the catalog."""
 
 from __future__ import annotations
 
@@ -16,9 +16,20 @@ from bireme.plan.expr import Aggregation, Call, Case, Cast, Column, Expr, InList
 from bireme.plan.nullable import is_nullable
 
 NAMES = {
-    "i8": t.INT8, "i32": t.INT32, "i64": t.INT64, "u8": t.UINT8, "f": t.FLOAT32, "d": t.FLOAT64, "p": t.decimal(15, 2),
-    "h": t.HUGEINT, "s": t.STRING, "day": t.DATE, "ts": t.TIMESTAMP, "b": t.BOOL, "span": t.INTERVAL,
-}  # fmt: skip
+    "i8": t.INT8,
+    "i32": t.INT32,
+    "i64": t.INT64,
+    "u8": t.UINT8,
+    "f": t.FLOAT32,
+    "d": t.FLOAT64,
+    "p": t.decimal(15, 2),
+    "h": t.HUGEINT,
+    "s": t.STRING,
+    "day": t.DATE,
+    "ts": t.TIMESTAMP,
+    "b": t.BOOL,
+    "span": t.INTERVAL,
+}
 COLUMNS = {name: Column(index, kind) for index, (name, kind) in enumerate(NAMES.items())}
 
 

@@ -1,4 +1,4 @@
-"""Types of calls, for all pairs of types, as DuckDB gives them; where they differ on purpose, docs/SEMANTICS.md says why."""
+"""Types of calls, for all pairs of types, as DuckDB gives them; differences on purpose are in docs/SEMANTICS.md."""
 
 from __future__ import annotations
 
@@ -15,9 +15,21 @@ from bireme.plan import functions
 from bireme.plan.expr import Column, Literal
 
 NUMBERS = (
-    t.INT8, t.INT16, t.INT32, t.INT64, t.UINT8, t.UINT16, t.UINT32, t.UINT64, t.FLOAT32, t.FLOAT64, t.decimal(4, 1),
-    t.decimal(15, 2), t.decimal(18, 4), t.decimal(30, 6),
-)  # fmt: skip
+    t.INT8,
+    t.INT16,
+    t.INT32,
+    t.INT64,
+    t.UINT8,
+    t.UINT16,
+    t.UINT32,
+    t.UINT64,
+    t.FLOAT32,
+    t.FLOAT64,
+    t.decimal(4, 1),
+    t.decimal(15, 2),
+    t.decimal(18, 4),
+    t.decimal(30, 6),
+)
 OTHERS = (t.BOOL, t.STRING, t.BINARY, t.DATE, t.TIME, t.TIMESTAMP, t.INTERVAL)
 EVERY = (*NUMBERS, *OTHERS)
 OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "int_divide": "//", "modulo": "%"}
@@ -104,8 +116,20 @@ def aggregated(name: str, kind: DataType) -> DataType | None:
 
 
 AGGREGATES = (
-    "sum", "avg", "min", "max", "count", "first", "any_value", "stddev", "var_pop", "bool_and", "median", "mode", "string_agg",
-)  # fmt: skip
+    "sum",
+    "avg",
+    "min",
+    "max",
+    "count",
+    "first",
+    "any_value",
+    "stddev",
+    "var_pop",
+    "bool_and",
+    "median",
+    "mode",
+    "string_agg",
+)
 
 
 # An average of dates keeps microseconds; those of times and intervals are not offered.

@@ -26,31 +26,99 @@ from bireme.plan.functions.conversion import integer_range
 
 _EXACT = Context(prec=60)
 _TEXTS = (
-    "", " ", "a", "A", "b", "ab", "abc", "abcabc", " a b ", "ä", "Äöü", "日本語", "e\u0301x", "\U0001f600", "%", "_", "a_c", "a%c",
-    "a\\b", "a,b,,c", "1995-01-31", "42", "-1.5", "true", "x" * 40, "abcdefghijklmnop", "abcdefghijkl", "abcdefghijklm", "\n",
-)  # fmt: skip
+    "",
+    " ",
+    "a",
+    "A",
+    "b",
+    "ab",
+    "abc",
+    "abcabc",
+    " a b ",
+    "ä",
+    "Äöü",
+    "日本語",
+    "e\u0301x",
+    "\U0001f600",
+    "%",
+    "_",
+    "a_c",
+    "a%c",
+    "a\\b",
+    "a,b,,c",
+    "1995-01-31",
+    "42",
+    "-1.5",
+    "true",
+    "x" * 40,
+    "abcdefghijklmnop",
+    "abcdefghijkl",
+    "abcdefghijklm",
+    "\n",
+)
 _FLOATS = (
-    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.7, 100.0, 1e10, -1e10, 1e-7, 1e16, 123456789.123, float("inf"),
-    float("-inf"), float("nan"),
-)  # fmt: skip
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    1.5,
+    2.5,
+    -2.5,
+    3.7,
+    100.0,
+    1e10,
+    -1e10,
+    1e-7,
+    1e16,
+    123456789.123,
+    float("inf"),
+    float("-inf"),
+    float("nan"),
+)
 _DATES = tuple(
     datetime.date(*ymd)
     for ymd in (
-        (1970, 1, 1), (1969, 12, 31), (2000, 2, 29), (1900, 2, 28), (1992, 1, 1), (1998, 12, 31), (2020, 1, 31),
-        (2021, 1, 3), (2024, 12, 30), (1, 1, 1), (9999, 12, 31), (1582, 10, 15), (1600, 3, 1), (2100, 2, 28), (2001,
-        1, 1), (2000, 12, 31),
+        (1970, 1, 1),
+        (1969, 12, 31),
+        (2000, 2, 29),
+        (1900, 2, 28),
+        (1992, 1, 1),
+        (1998, 12, 31),
+        (2020, 1, 31),
+        (2021, 1, 3),
+        (2024, 12, 30),
+        (1, 1, 1),
+        (9999, 12, 31),
+        (1582, 10, 15),
+        (1600, 3, 1),
+        (2100, 2, 28),
+        (2001, 1, 1),
+        (2000, 12, 31),
     )
-)  # fmt: skip
+)
 _MOMENTS = (
-    datetime.datetime(1970, 1, 1), datetime.datetime(1969, 12, 31, 23, 59, 59, 999999), datetime.datetime(2020, 1,
-    31, 10, 11, 12, 123456), datetime.datetime(2000, 2, 29, 12), datetime.datetime(1995, 6, 15, 0, 30),
-    datetime.datetime(1900, 1, 1, 13, 0, 1), datetime.datetime(2021, 1, 3, 23, 59, 59), datetime.datetime(2100, 3,
-    1, 0, 0, 0, 1),
-)  # fmt: skip
+    datetime.datetime(1970, 1, 1),
+    datetime.datetime(1969, 12, 31, 23, 59, 59, 999999),
+    datetime.datetime(2020, 1, 31, 10, 11, 12, 123456),
+    datetime.datetime(2000, 2, 29, 12),
+    datetime.datetime(1995, 6, 15, 0, 30),
+    datetime.datetime(1900, 1, 1, 13, 0, 1),
+    datetime.datetime(2021, 1, 3, 23, 59, 59),
+    datetime.datetime(2100, 3, 1, 0, 0, 0, 1),
+)
 _INTERVALS = (
-    Interval(0, 0, 0), Interval(1, 0, 0), Interval(0, 30, 0), Interval(0, 1, 0), Interval(14, 3, 3_723_000_004_000),
-    Interval(-1, 0, 0), Interval(0, -2, -1_500_000_000), Interval(0, 0, 86_400_000_000_000), Interval(12, 0, 0),
-)  # fmt: skip
+    Interval(0, 0, 0),
+    Interval(1, 0, 0),
+    Interval(0, 30, 0),
+    Interval(0, 1, 0),
+    Interval(14, 3, 3_723_000_004_000),
+    Interval(-1, 0, 0),
+    Interval(0, -2, -1_500_000_000),
+    Interval(0, 0, 86_400_000_000_000),
+    Interval(12, 0, 0),
+)
 
 
 @lru_cache(maxsize=64)
@@ -169,11 +237,41 @@ def batches(
 
 
 EVERY_TYPE: tuple[DataType, ...] = (
-    t.BOOL, t.INT8, t.INT16, t.INT32, t.INT64, t.UINT8, t.UINT16, t.UINT32, t.UINT64, t.FLOAT32, t.FLOAT64,
-    t.decimal(4, 1), t.decimal(15, 2), t.decimal(18, 4), t.decimal(30, 6), t.HUGEINT, t.STRING, t.BINARY, t.DATE,
-    t.TIME, t.TIMESTAMP, t.timestamp("s"), t.timestamp("ms"), t.INTERVAL,
-)  # fmt: skip
-KEY_TYPES: tuple[DataType, ...] = (
-    t.BOOL, t.INT8, t.INT32, t.INT64, t.UINT64, t.FLOAT64, t.decimal(15, 2), t.decimal(30, 6), t.STRING, t.DATE,
+    t.BOOL,
+    t.INT8,
+    t.INT16,
+    t.INT32,
+    t.INT64,
+    t.UINT8,
+    t.UINT16,
+    t.UINT32,
+    t.UINT64,
+    t.FLOAT32,
+    t.FLOAT64,
+    t.decimal(4, 1),
+    t.decimal(15, 2),
+    t.decimal(18, 4),
+    t.decimal(30, 6),
+    t.HUGEINT,
+    t.STRING,
+    t.BINARY,
+    t.DATE,
+    t.TIME,
     t.TIMESTAMP,
-)  # fmt: skip
+    t.timestamp("s"),
+    t.timestamp("ms"),
+    t.INTERVAL,
+)
+KEY_TYPES: tuple[DataType, ...] = (
+    t.BOOL,
+    t.INT8,
+    t.INT32,
+    t.INT64,
+    t.UINT64,
+    t.FLOAT64,
+    t.decimal(15, 2),
+    t.decimal(30, 6),
+    t.STRING,
+    t.DATE,
+    t.TIMESTAMP,
+)
