@@ -162,7 +162,8 @@ class Graph:
         for holder, _ in pipeline.sinks:
             for consumer in holder.edge.consumers:
                 self.touch(self.pipelines[consumer])
-        self.touch_source(pipeline)
+        if self._any_gated:
+            self.touch_source(pipeline)
         self.settle()
 
     def touch_source(self, pipeline: LivePipeline) -> None:
@@ -176,7 +177,8 @@ class Graph:
 
     def result_taken(self) -> None:
         """The caller has read a batch, so there may be room on the result edge."""
-        self._touch_producers(self.result)
+        if self._any_gated:
+            self._touch_producers(self.result)
         self.settle()
 
     def settle(self) -> None:

@@ -15,11 +15,13 @@ import pyarrow as pa
 
 from bireme.data.ids import QueryId
 from bireme.data.schema import Schema
+from bireme.data.tier import Tier
 from bireme.errors import BiremeError, Cancelled, EngineBug
 from bireme.observe.event import Noted, QueryEnded, QueryStarted
 from bireme.observe.profile import Profile
 from bireme.runtime.graph import Graph
 from bireme.runtime.hints import unmet_hints
+from bireme.runtime.holder.state import Access
 from bireme.runtime.memory.bring_up import lease_up
 from bireme.runtime.memory.mover import Mover
 from bireme.runtime.memory.room import Room
@@ -133,11 +135,15 @@ class Query:
                 raise self.error
             return None
         holder = self.graph.result
-        if not await lease_up(holder, entry, room=self._room, mover=self._mover):
+        if entry.batch.tier is Tier.DEVICE and entry.access is not Access.EXCLUSIVE:
+            # Nothing is awaited before it is consumed, so it need not be leased.
+            content = entry.batch.content
+        elif await lease_up(holder, entry, room=self._room, mover=self._mover):
+            content = entry.batch.content
+            holder.give_back(entry)
+        else:
             await self.ended.wait()
             raise self.error or Cancelled("the query was cancelled")
-        content = entry.batch.content
-        holder.give_back(entry)
         holder.consume(entry)
         self.graph.result_taken()
         return content
