@@ -51,6 +51,7 @@ def bind_tree(
     try:
         statement = Statement(text, parsed.tokens, catalog, HANDLERS, bind_query, joined, parameters)
         relation = bind_query(parsed.tree, Block(statement, None, {})).relation
+        statement.check_parameters()
         assert relation.schema is not None  # derived here, where too deep a nesting is still the query's fault
         return relation
     except QueryError as error:

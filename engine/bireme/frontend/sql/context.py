@@ -1,8 +1,8 @@
 """Where an expression is bound: in which clause of which query, over which columns, and what it may hold.
 
 A `Block` is one query (one SELECT, or one subquery around it); a `Context` one clause of it. A column that a block does
-not know is looked for in the context around the block and becomes an `OuterColumn`. How expressions are bound is in
-`expression`; what names a FROM clause gives, in `scope`.
+not know is looked for in the context around the block and becomes an `OuterColumn`. How the types of syntax nodes are
+bound is in `operators`, `literals`, `calls`, `windows` and `subquery`; what names a FROM clause gives, in `scope`.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ class Statement:
     bind_joins: Callable[[Any, Block], Bound]
     parameters: Sequence[object] | Mapping[str, object] | None = None
     items: list[Position] | None = None
+    parameters_read: int = 0
 
     def written(self, node: Node) -> str:
         """What was written for an item of a select list, in one line."""
@@ -77,7 +78,14 @@ class Statement:
         number = int(name) - 1
         if not 0 <= number < len(given):
             raise ArgumentFault(f"the query has a parameter {number + 1}, and {len(given)} values are given")
+        self.parameters_read = max(self.parameters_read, number + 1)
         return given[number]
+
+    def check_parameters(self) -> None:
+        """Raises ArgumentFault if values were given that no parameter takes."""
+        given = self.parameters
+        if given is not None and not isinstance(given, Mapping) and len(given) > self.parameters_read:
+            raise ArgumentFault(f"the query has {self.parameters_read} parameters, and {len(given)} values are given")
 
 
 class Query(NamedTuple):

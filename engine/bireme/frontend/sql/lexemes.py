@@ -38,6 +38,19 @@ _NAMES: Final = frozenset(
 _BEFORE_STAR_REPLACE: Final = frozenset({_T.STAR, _T.R_PAREN, _T.VAR, _T.IDENTIFIER})
 
 
+def separate(tokens: list[Token]) -> list[Token]:
+    """The tokens as DuckDB has them: `?::`, an operator elsewhere, is a parameter and a cast."""
+    if not any(token.token_type is _T.QDCOLON for token in tokens):
+        return tokens
+    separated: list[Token] = []
+    for token in tokens:
+        if token.token_type is _T.QDCOLON:
+            separated.append(Token(_T.PLACEHOLDER, "?", token.line, token.col - 2, token.start, token.start))
+            token = Token(_T.DCOLON, "::", token.line, token.col, token.start + 1, token.end)
+        separated.append(token)
+    return separated
+
+
 def keep_names(tokens: Sequence[Token]) -> list[Token]:
     """The tokens for the parser: names of functions marked, and `?` numbered by its place."""
     kept: list[Token] = []

@@ -153,6 +153,11 @@ def _other_literal(value: object) -> Literal:
     raise ArgumentFault(f"a parameter cannot be a {type(value).__name__}; give a number, text, date, time or None")
 
 
+def clock(node: Node, context: Context) -> Expr:
+    """Today and now: a plan that knew them would mean something else each time it is run."""
+    raise Unsupported("a plan does not know the time; give it as a parameter (… >= ?)")
+
+
 _THIS: Final = frozenset({"this"})
 
 HANDLERS: Final[dict[type[Node], Handler]] = {
@@ -163,4 +168,9 @@ HANDLERS: Final[dict[type[Node], Handler]] = {
     exp.Neg: (negative, _THIS),
     exp.Interval: (interval, frozenset({"this", "unit", "fraction_in_string"})),
     exp.Placeholder: (placeholder, _THIS),
+    exp.CurrentDate: (clock, _THIS),
+    exp.CurrentTime: (clock, _THIS),
+    exp.CurrentTimestamp: (clock, _THIS | {"sysdate"}),
+    exp.Localtime: (clock, _THIS),
+    exp.Localtimestamp: (clock, _THIS),
 }

@@ -119,6 +119,10 @@ def _check_options(options: Node | None) -> None:
     check_arguments(options, ("percent", "with_ties", "rows"))
 
 
+# No table has more rows; larger limits mean the same.
+_ROWS_MAX: Final = (1 << 63) - 1
+
+
 def _constant(node: Node, clause: str, block: Block) -> int | None:
     """The whole number that a constant expression is; None for NULL, which means no limit."""
     context = Context(block, Scope([], ()), clause)
@@ -130,7 +134,7 @@ def _constant(node: Node, clause: str, block: Block) -> int | None:
             raise ClauseFault(f"{clause} needs a whole number, not {value}")
         if value < 0:
             raise ClauseFault(f"{clause} cannot be negative")
-        return int(value)
+        return min(int(value), _ROWS_MAX)
     except QueryError as error:
         located(error, node, block.statement.text)
         raise

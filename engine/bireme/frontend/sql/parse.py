@@ -27,7 +27,7 @@ _QUERY_STARTS: Final = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.FROM, TokenType.L_PAREN, TokenType.TABLE}
 )
 # In sqlglot's messages the place is repeated with terminal colours; ours draws it itself.
-_PLACE_IN_MESSAGE: Final = re.compile(r"\.? Line \d+, Col: \d+\.?.*", re.DOTALL)
+_PLACE_IN_MESSAGE: Final = re.compile(r"\.? Line \d+, Col: \d+\.?.*| but got <Token .*", re.DOTALL)
 # One string, quoted name or comment that is closed, or the start of one that is not.
 _QUOTED: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|/\*.*?\*/|--[^\n]*|(?P<open>['"]|/\*)""", re.DOTALL)
 
@@ -49,7 +49,7 @@ def parse(text: str, dialect: str = DIALECT) -> Parsed:
         text = _translate(text, dialect)
     duckdb = Dialect.get_or_raise(DIALECT)
     try:
-        tokens = duckdb.tokenize(text)
+        tokens = lexemes.separate(duckdb.tokenize(text))
         _check_start(tokens, text)
         lexemes.check(tokens, text)
         parser = DuckDBParser(error_level=ErrorLevel.IMMEDIATE, dialect=duckdb)
