@@ -80,6 +80,18 @@ void test_unique() {
   CHECK(pairs[1].values.as<int64_t>()[2] == 4999);
 }
 
+// A NULL that is a key, among keys that are all different, in the middle of them.
+void test_unique_null() {
+  const JoinTable numbers(batch(longs({7, std::nullopt, 5})), 1);
+  const JoinTable texts(batch(strings({"g", std::nullopt, "e"})), 1);
+  const std::vector<OutputColumn> of_numbers = numbers.match(batch(longs({5, std::nullopt, 7})));
+  const std::vector<OutputColumn> of_texts = texts.match(batch(strings({"e", std::nullopt, "g"})));
+  for (const auto* pairs : {&of_numbers, &of_texts}) {
+    CHECK((*pairs)[0].rows == 3);
+    for (int64_t pair = 0; pair < 3; ++pair) CHECK((*pairs)[1].values.as<int64_t>()[pair] == 2 - pair);
+  }
+}
+
 void test_edges() {
   const JoinTable none(batch(longs({})), 0);
   CHECK(none.match(batch(longs({1, 2})))[0].rows == 0);
@@ -104,6 +116,7 @@ int main() {
     }
   }
   test_unique();
+  test_unique_null();
   test_edges();
   return finish();
 }

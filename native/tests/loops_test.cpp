@@ -107,6 +107,7 @@ std::vector<uint8_t> draw_mask(std::mt19937_64& random, int percent) {
 void check_selection(const Loops& table, std::mt19937_64& random, int percent) {
   const std::vector<uint8_t> mask = draw_mask(random, percent);
   std::vector<uint32_t> wanted;
+  wanted.reserve(kRows);  // memcmp takes no null pointers
   for (uint32_t row = 0; row < kRows; ++row) {
     if (mask[row]) wanted.push_back(1000 + row);
   }

@@ -261,15 +261,18 @@ int64_t ticks_a_second(char unit) {
 
 int64_t floor_divide(int64_t value, int64_t divisor) { return value / divisor - (value % divisor < 0); }
 
-// numbers[0]: the factor to multiply by, or (negated) to divide by.
+// numbers[0]: the factor to multiply by, or (negated) to divide by; timestamps of a coarser unit are rounded, dates rounded down.
 template <typename In, typename Out>
 void rescale_time(Call& call) {
   const int64_t factor = call.node.numbers[0];
-  convert<In, Out>(call, [factor](In value, Out& out) {
+  const bool rounds = call.node.type.kind == Kind::Timestamp;
+  convert<In, Out>(call, [factor, rounds](In value, Out& out) {
     int64_t count;
     bool wrong = false;
     if (factor > 0) {
       wrong = __builtin_mul_overflow(static_cast<int64_t>(value), factor, &count);
+    } else if (rounds) {
+      count = divide_rounded(static_cast<int64_t>(value), -factor);
     } else {
       count = floor_divide(static_cast<int64_t>(value), -factor);
     }

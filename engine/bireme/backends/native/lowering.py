@@ -101,7 +101,8 @@ class Lowering:
 
     def _call(self, expr: Expr, function: str, args: list[int], kind: DataType | None = None, **options: Any) -> int:
         form = self._format(expr) if kind is None else format_of(kind)
-        assert form is not None
+        if form is None:
+            raise Missing(expr, f"values of type {kind} are computed in the reference backend")
         try:
             return self._program.call(function, form, args, **options)
         except Unsupported as error:
