@@ -20,7 +20,7 @@ from bireme.frontend.sql import bind_sql
 from bireme.plan import tree
 from bireme.plan.expr import Aggregation, Call, Cast, Column, Literal
 from bireme.plan.optimize import RULES
-from bireme.plan.relation import Aggregate, Filter, Join, JoinKind, Project, Rel, Scan
+from bireme.plan.relation import Aggregate, Filter, Join, JoinKind, Project, Rel, Scan, Union
 from bireme.plan.rules.order_joins import order_joins
 from bireme.plan.rules.order_joins_build import apply_local, build
 from bireme.plan.rules.order_joins_graph import extract, is_region
@@ -147,11 +147,6 @@ def test_the_chosen_order_gives_the_same_rows(world, data):
     assert order_joins(ordered, context_over(world.sources)) is ordered
 
 
-class NobodyReadsTwice:
-    twice: frozenset = frozenset()
-    asking: frozenset = frozenset()
-
-
 def drawn_shape(data, graph):
     """Any order that gives attachments what they need, cross products included."""
     needs = [unit.attachment.needs if unit.attachment else 0 for unit in graph.units]
@@ -180,7 +175,7 @@ def test_any_order_gives_the_same_rows(world, data):
     plan = Plans(data.draw, world).relation(data.draw(st.integers(1, 4)))
     if not is_region(plan):
         return
-    graph = extract(plan, lambda rel: rel, NobodyReadsTwice())
+    graph = extract(plan, lambda rel: rel, ())
     apply_local(graph)
     sizes = GraphSizes(graph, context_over(world.sources).estimates)
     order = given_order(sizes, drawn_shape(data, graph))
@@ -269,6 +264,16 @@ def test_a_grouping_is_reduced_to_the_groups_that_are_met(shop):
     assert [tables_of(join.left) for join in inside] == [{"sale"}]
     check_same(shop, plan, ordered)
     assert order_joins(ordered, context_over(shop.sources)) is ordered
+
+
+def test_what_two_regions_happen_to_share_is_ordered_in_each(shop):
+    both = joined(shop.scan("sale"), shop.scan("shop"), 3, 0)
+    count = (Aggregation("count_star", (), INT64),)
+    one, other = (Aggregate(joined(both, equal(shop.scan("item"), 0, at), 2, 0), (), count, ("n",)) for at in (1, 2))
+    plan = Union((one, other))
+    ordered = order_joins(plan, context_over(shop.sources))
+    assert all(tables_of(join) == {"sale", "item"} for join in joins(ordered) if tables_of(join.left) == {"sale"})
+    check_same(shop, plan, ordered)
 
 
 def test_a_relation_read_twice_stays_one(shop):

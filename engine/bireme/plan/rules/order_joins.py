@@ -3,8 +3,10 @@
 The rule finds the regions of a plan that consist of joins, takes each apart into a join graph (`order_joins_graph`),
 reduces the groupings in it (`order_joins_reduce`), searches for the cheapest order (`order_joins_search`, sizes from
 `order_joins_sizes`) and builds the plan of it (`order_joins_build`). The columns of a region keep their order by a
-projection above. FULL joins, and relations that are read in several places and so run once, stay what they are, and
-are leaves of the regions around them.
+projection above. FULL joins stay what they are, and are leaves of the regions around them.
+
+A join that is read in several places is ordered in each of them: what is common to two regions as they were written
+need not be worth keeping, and where it is, both get the same order, and it is one relation again.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class _Ordering:
         return tree.map_subqueries(rebuilt, self.visit) if rel in self._readers.asking else rebuilt
 
     def _order(self, region: Rel) -> Rel:
-        graph = extract(region, self.visit, self._readers)
+        graph = extract(region, self.visit, self._readers.asking)
         apply_local(graph)
         reduce_groups(graph, self._estimator, self._readers.twice, self.visit)
         sizes = GraphSizes(graph, self._estimator)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from bireme.data.types import BOOL
 from bireme.plan import tree
@@ -169,39 +168,25 @@ def is_region(rel: Rel) -> bool:
     return rel.__class__ is Join and rel.kind is not JoinKind.FULL
 
 
-class Readers(Protocol):
-    """What must be known of how the relations of a plan are read."""
-
-    @property
-    def twice(self) -> Container[Rel]:
-        """Those that are read in several places, and so stay whole: they are leaves."""
-        ...
-
-    @property
-    def asking(self) -> Container[Rel]:
-        """Those with subqueries in their expressions."""
-        ...
-
-
-def extract(region: Rel, visit: Callable[[Rel], Rel], readers: Readers) -> JoinGraph:
-    """The join graph of `region`; `visit` orders what is inside its leaves and subqueries."""
+def extract(region: Rel, visit: Callable[[Rel], Rel], asking: Container[Rel]) -> JoinGraph:
+    """The join graph of `region`; `visit` orders what is inside its leaves, and the subqueries of those `asking`."""
     graph = JoinGraph()
-    graph.outputs, graph.shape = _Extraction(graph, visit, readers).walk(region, top=True)
+    graph.outputs, graph.shape = _Extraction(graph, visit, asking).walk(region)
     return graph
 
 
 class _Extraction:
     """One walk over a region, which gives each relation's columns over those of the graph, and its shape."""
 
-    def __init__(self, graph: JoinGraph, visit: Callable[[Rel], Rel], readers: Readers) -> None:
+    def __init__(self, graph: JoinGraph, visit: Callable[[Rel], Rel], asking: Container[Rel]) -> None:
         self.graph = graph
         self.visit = visit
-        self.readers = readers
+        self.asking = asking
 
-    def walk(self, rel: Rel, *, top: bool = False) -> tuple[tuple[Expr, ...], Shape]:
-        if not is_region(rel) or (not top and rel in self.readers.twice):
+    def walk(self, rel: Rel) -> tuple[tuple[Expr, ...], Shape]:
+        if not is_region(rel):
             return self._leaf(rel)
-        if rel in self.readers.asking:
+        if rel in self.asking:
             # Ordered first: from here on expressions are moved as they are.
             rel = tree.map_subqueries(rel, self.visit)
         match rel:
