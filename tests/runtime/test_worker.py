@@ -365,7 +365,7 @@ def test_what_a_stage_puts_where_it_must_not_is_a_bug_that_is_told(number: int, 
 
     async def main(worker: Worker) -> None:
         with pytest.raises(EngineBug, match=message):
-            await rows_of(worker.run(one_scan(), Astray({ONE: FakeWork(splits=splits(3))})))
+            await rows_of(worker.run(one_scan(), Astray({ONE: FakeWork(splits=splits(3, range_bytes=5))})))
 
     run(main)
 

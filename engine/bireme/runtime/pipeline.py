@@ -197,7 +197,18 @@ class LivePipeline:
         if self.graph.closed or self.phase >= Phase.STOPPING:
             self._drop(task, result.rows)
             return
-        self._account(task, result)
+        try:
+            self._account(task, result)
+            self._put(task, result, grant)
+        finally:
+            self._let_go(task)
+        if task.kind is TaskKind.FINISH:
+            self.parts_done += 1
+        elif self.phase is Phase.OPEN and self.stage.enough():
+            self._stop_inputs("enough")
+        self.graph.touch_around(self)
+
+    def _put(self, task: Task, result: Result, grant: Reservation) -> None:
         sequence = task.sequence if task.kind is not TaskKind.FINISH else self.next_input + task.sequence
         if result.made:
             self._check_edges(task, result)
@@ -208,12 +219,6 @@ class LivePipeline:
                 self._note_dropped(task, sum([one.content.num_rows for one in made]))
                 continue
             holder.put(producer, sequence, [self._batch(one, grant) for one in made])
-        self._let_go(task)
-        if task.kind is TaskKind.FINISH:
-            self.parts_done += 1
-        elif self.phase is Phase.OPEN and self.stage.enough():
-            self._stop_inputs("enough")
-        self.graph.touch_around(self)
 
     def put_back(self, task: Task) -> None:
         self._out(task)
