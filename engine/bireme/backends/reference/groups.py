@@ -42,6 +42,7 @@ class Groups:
     def __init__(self, ids: Rows, count: int) -> None:
         self.ids = ids
         self.count = count
+        self._sequence: Rows | None = None
 
     def counts(self, chosen: Bools) -> Rows:
         """How many of the chosen rows each group has."""
@@ -49,8 +50,7 @@ class Groups:
 
     def fold(self, values: Numbers, chosen: Bools, combine: np.ufunc) -> tuple[Numbers, Bools]:
         """The values of the chosen rows of each group combined, in row order; and which groups have none."""
-        rows = np.flatnonzero(chosen)
-        order = rows[np.argsort(self.ids[rows], kind="stable")]
+        order = self._by_group(chosen)
         sorted_ids = self.ids[order]
         starts = np.flatnonzero(np.diff(sorted_ids, prepend=-1))
         folded = np.zeros(self.count, values.dtype)
@@ -59,6 +59,15 @@ class Groups:
             folded[sorted_ids[starts]] = combine.reduceat(values[order], starts)
             missing[sorted_ids[starts]] = False
         return folded, missing
+
+    def _by_group(self, chosen: Bools) -> Rows:
+        """The chosen rows, those of each group together; known from the first call on where all are chosen."""
+        if not chosen.all():
+            rows = np.flatnonzero(chosen)
+            return rows[np.argsort(self.ids[rows], kind="stable")]
+        if self._sequence is None:
+            self._sequence = np.argsort(self.ids, kind="stable")
+        return self._sequence
 
     def first(self, order: Numbers, chosen: Bools) -> Rows:
         """The chosen row of each group that comes first by `order`, then by position; -1 where there is none."""

@@ -38,4 +38,7 @@ def from_values(values: list[Any], kind: DataType) -> pa.Array:
 
 def repeated(value: Any, kind: DataType, rows: int) -> pa.Array:
     """A column of one value."""
-    return from_values([value], kind).take(pa.array([0] * rows, pa.int64()))
+    if value is None:
+        return pa.nulls(rows, to_arrow(kind))
+    one = from_values([value], kind)
+    return one.take(pa.array([0] * rows, pa.int64())) if kind.kind is Kind.INTERVAL else pa.repeat(one[0], rows)
