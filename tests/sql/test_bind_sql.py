@@ -47,6 +47,15 @@ def test_question_marks_take_values_in_the_order_of_the_text(catalog: TableCatal
     assert plan is bind_sql("SELECT 7 AS x FROM t WHERE a = 1 AND s = (SELECT 'one' AS w)", catalog)
 
 
+def test_a_parameter_may_be_cast_at_once(catalog: TableCatalog) -> None:
+    plan = bind_sql("SELECT ?::bigint AS x, ? AS y", catalog, parameters=[7, "z"])
+    assert plan is bind_sql("SELECT 7::bigint AS x, 'z' AS y", catalog)
+
+
+def test_a_limit_may_be_larger_than_any_table(catalog: TableCatalog) -> None:
+    assert bind_sql(f"SELECT a FROM t LIMIT {10**30}", catalog).schema.names == ("a",)
+
+
 def test_numbers_and_names_of_parameters(catalog: TableCatalog) -> None:
     wanted = bind_sql("SELECT 'x' AS x FROM t WHERE a = 1", catalog)
     assert bind_sql("SELECT $2 AS x FROM t WHERE a = $1", catalog, parameters=[1, "x"]) is wanted
@@ -83,6 +92,8 @@ def test_values_of_parameters_are_kept(catalog: TableCatalog, value: object) -> 
         ("SELECT ?", None, "no values are given"),
         ("SELECT ?, ?", [1], "parameter 2"),
         ("SELECT $0", [1], "parameter 0"),
+        ("SELECT ?", [1, 2], "has 1 parameters, and 2 values"),
+        ("SELECT 1", [1], "has 0 parameters"),
         ("SELECT $name", {"other": 1}, "'name'"),
         ("SELECT $name", [1], "a sequence is given"),
         ("SELECT ?", [object()], "cannot be a object"),

@@ -58,7 +58,7 @@ def catalog() -> TableCatalog:
 
 
 def binds(parsed: Parsed, catalog: TableCatalog) -> Any:
-    return bind_tree(parsed, catalog, parameters=[1])
+    return bind_tree(parsed, catalog, parameters=[1] if "?" in parsed.text else None)
 
 
 def specimens() -> dict[str, tuple[str, int]]:
