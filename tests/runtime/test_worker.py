@@ -184,6 +184,20 @@ def test_work_that_waits_for_itself_is_reported_with_its_story() -> None:
     assert len(happened(worker, events.DeadlockFound)) == 1
 
 
+def test_a_stuck_query_is_found_beside_one_that_runs() -> None:
+    async def main(worker: Worker) -> None:
+        waiting = dag(
+            (pipeline(1, VALUES, emit(1), after=(2,)), pipeline(2, VALUES, emit(1), after=(1,))), (edge(1, (1, 2)),)
+        )
+        busy = worker.run(one_scan(), FakeStages({ONE: FakeWork(splits=splits(40_000))}))
+        with pytest.raises(Stalled):
+            await rows_of(worker.run(waiting, FakeStages({ONE: FakeWork(), TWO: FakeWork()})))
+        await anext(busy)
+        await busy.aclose()
+
+    run(main, deadlock_seconds_max=0.1, threads=1)
+
+
 def test_an_executor_that_breaks_ends_its_queries_instead_of_hanging_them() -> None:
     async def main() -> None:
         worker = Worker(config(), source=MemorySource(), spill=MemorySpill())

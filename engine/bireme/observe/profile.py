@@ -55,6 +55,7 @@ class Profile:
         self.names: dict[PipelineId, str] = dict(names or {})
         self.pipelines: dict[PipelineId, PipelineProfile] = {}
         self.edges: dict[EdgeId, EdgeProfile] = {}
+        self.heard = 0
         self.outcome = ""
         self.seconds = 0.0
         self.overbooked_bytes = 0
@@ -70,6 +71,7 @@ class Profile:
         return sum(edge.disk_bytes for edge in self.edges.values())
 
     def hear(self, event: events.Event) -> None:
+        self.heard += 1
         fold = _FOLDS.get(type(event))
         if fold is not None:
             fold(self, event)

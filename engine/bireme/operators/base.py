@@ -43,6 +43,9 @@ class Stage(Protocol):
     Calls come in this order: `open` once, on the loop, when all pipelines in `after` are done; then `run_split` or
     `run_batches` once per input, on compute threads, many at once (one at a time for SERIAL sources); when all inputs
     are done (or `enough` is true), `finish` once for each part 0 to `finish_parts() - 1`, many at once; then `close`.
+    A call that raises MemoryError or OutOfRoom may be made again where the pipeline keeps nothing between calls (its
+    sink emits, builds a table or marks matches, and it has no LimitStep): for a STREAM source also in pieces, each with
+    a part of the rows, in order, under the same `sequence`.
     `close` also comes after failure and cancellation, once, when no call is running; it frees all state that later
     pipelines do not need (join tables are freed by `StageSet.close`).
     """

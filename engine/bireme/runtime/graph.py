@@ -349,6 +349,17 @@ class Graph:
         """Whether bytes of a scan are on their way."""
         return any(pipeline.fetching for pipeline in self.pipelines.values())
 
+    def moving(self) -> bool:
+        """Whether a batch is on its way between tiers."""
+        return any(holder.state.moving for holder in self.holders.values())
+
+    def wants_something(self) -> bool:
+        """Whether it could go on if it had a slot, or room for the next bytes of a scan."""
+        return any(
+            pipeline.has_work() or (pipeline.phase is Phase.OPEN and pipeline.fetch_next < len(pipeline.splits))
+            for pipeline in self.pipelines.values()
+        )
+
     def result_readable(self) -> bool:
         """Whether it is the caller's turn: there is a batch to read, or one that was taken and not yet handed over."""
         state = self.result.state

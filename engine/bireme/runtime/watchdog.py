@@ -1,8 +1,8 @@
 """Finds queries that wait for themselves, and ends them with their story instead of hanging.
 
-A query makes progress as long as events of it are recorded, a task or a move runs, or its caller has a batch to
-read. One that has done none of this for `seconds_max` is deadlocked: it fails with `Stalled`, whose message is the
-wait-for graph.
+A query is stuck when for `seconds_max` nothing happened to it, nothing of it runs, moves or is being fetched, it is not
+its caller's turn, and nothing else of the worker explains the wait: while others run, a query may wait for a slot or
+for room. It fails with `Stalled`, whose message is the wait-for graph.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from bireme.errors import Stalled
 from bireme.observe.event import DeadlockFound
 from bireme.observe.recorder import Recorder
+from bireme.runtime.graph import Graph
 from bireme.runtime.query import Query
 from bireme.runtime.story import story_of
 
@@ -24,21 +25,20 @@ class Watchdog:
         self._seconds_max = seconds_max
         self._recorder = recorder
         self._busy = busy
-        self._queries: dict[Query, None] = {}
+        self._heard: dict[Query, int] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._seen = -1
 
     def __repr__(self) -> str:
-        return f"<Watchdog of {len(self._queries)} queries>"
+        return f"<Watchdog of {len(self._heard)} queries>"
 
     def watch(self, query: Query) -> None:
-        self._queries[query] = None
+        self._heard[query] = query.profile.heard
         if self._timer is None:
             self._arm()
 
     def forget(self, query: Query) -> None:
-        self._queries.pop(query, None)
-        if not self._queries:
+        self._heard.pop(query, None)
+        if not self._heard:
             self.close()
 
     def close(self) -> None:
@@ -47,19 +47,21 @@ class Watchdog:
             self._timer = None
 
     def _arm(self) -> None:
-        self._seen = self._recorder.count
         self._timer = asyncio.get_running_loop().call_later(self._seconds_max, self._look)
 
     def _look(self) -> None:
-        if self._recorder.count == self._seen and not self._busy():
-            for query in tuple(self._queries):
-                self._judge(query)
+        for query, heard in tuple(self._heard.items()):
+            self._heard[query] = query.profile.heard
+            if heard == query.profile.heard and self._stuck(query.graph):
+                self._end(query.graph)
         self._arm()
 
-    def _judge(self, query: Query) -> None:
-        graph = query.graph
-        if graph.closed or graph.result_readable() or graph.fetching():
-            return
+    def _stuck(self, graph: Graph) -> bool:
+        if graph.closed or graph.running or graph.fetching() or graph.moving() or graph.result_readable():
+            return False
+        return not self._busy() or not graph.wants_something()
+
+    def _end(self, graph: Graph) -> None:
         story = story_of(graph)
-        self._recorder.record(DeadlockFound(query.id, story))
+        self._recorder.record(DeadlockFound(graph.query, story))
         graph.fail(Stalled(f"work waits for itself, which is a fault of the engine; please report this:\n{story}"))
