@@ -1,6 +1,6 @@
 """Plans as text trees, stable enough to commit: no costs, no identities, nothing that differs from run to run.
 
-A column is written `name#index`, an outer one `outer.name#index`. A relation that is read more than once is written
+A column is written `name#index`, an outer one `outer.#index`. A relation that is read more than once is written
 once, as `shared 1`, and referred to after that. Subqueries follow the tree, numbered in order of appearance.
 """
 
