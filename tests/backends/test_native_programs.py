@@ -1,7 +1,7 @@
 """Native programs against the reference: whole filters and projections, drawn at random, over awkward batches.
 
-Single functions are in tests/conformance; here it is how parts come together: conjuncts, selections, CASE that must stay
-lazy, dictionaries, slices, detours through the reference, and errors that only rows that count may raise.
+Single functions are in tests/conformance; here it is how parts come together: conjuncts, selections, CASE that must
+stay lazy, dictionaries, slices, detours through the reference, and errors that only rows that count may raise.
 """
 
 from __future__ import annotations
@@ -114,8 +114,9 @@ class Drawer:
                     self.random.choice(("%a%", "a%", "%C", "_b%", "%special%req%", "%", "", "ü__")), t.STRING
                 )
                 return [
-                    *shared, call("and", kind, kind), call("or", kind, kind, kind), call("not", kind), call("is_true", kind),
-                    call("is_null", compared), call(test, compared, compared), call("eq", D12, D30), call("lt", D18, D12),
+                    *shared, call("and", kind, kind), call("or", kind, kind, kind), call("not", kind),
+                    call("is_true", kind), call("is_null", compared), call(test, compared, compared),
+                    call("eq", D12, D30), call("lt", D18, D12),
                     lambda: functions.scalar("like", [self.of(t.STRING, depth, safe=safe), pattern]),
                     lambda: functions.scalar("ilike", [self.of(t.STRING, depth, safe=safe), pattern]),
                     lambda: self._in_list(compared, depth, safe),
@@ -123,7 +124,8 @@ class Drawer:
                 ]  # fmt: skip
             case t.STRING:
                 return [
-                    *shared, call("lower", kind), call("upper", kind), call("concat", kind, kind), call("concat_op", kind, kind),
+                    *shared, call("lower", kind), call("upper", kind), call("concat", kind, kind),
+                    call("concat_op", kind, kind),
                     call("substring", kind, t.INT64, t.INT64), call("trim", kind), call("reverse", kind),
                 ]  # fmt: skip
             case t.INT64:
@@ -148,7 +150,8 @@ class Drawer:
 
         other = D12 if kind.kind is t.Kind.DECIMAL else kind
         return [
-            call("add", kind, other), call("subtract", other, kind), call("multiply", other, other), call("negate", kind),
+            call("add", kind, other), call("subtract", other, kind), call("multiply", other, other),
+            call("negate", kind),
             call("abs", kind), call("modulo", kind, kind), call("round", kind),
         ]  # fmt: skip
 
