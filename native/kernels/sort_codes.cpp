@@ -47,13 +47,19 @@ void append_null_piece(const uint8_t* valid, int64_t rows, bool nulls_first, std
 
 constexpr uint64_t kSignBit = uint64_t{1} << 63;
 
-void append_words(const Column& column, SortKey key, const uint8_t* valid, std::vector<SortPiece>& pieces) {
+void append_words(const Column& column, SortKey key, bool alone, const uint8_t* valid, std::vector<SortPiece>& pieces) {
   SortPiece piece;
   piece.codes.resize(column.rows);
   read_words(column, 0, column.rows, piece.codes.data());
   for (int64_t row = 0; row < column.rows; ++row) {
-    piece.codes[row] = order_word(column.type.kind, piece.codes[row]) ^ kSignBit;
+    piece.codes[row] = order_word(column.type.kind, piece.codes[row]) ^ (key.descending ? ~kSignBit : kSignBit);
   }
+  if (alone && valid == nullptr) {
+    piece.bits = 64;
+    pieces.push_back(std::move(piece));
+    return;
+  }
+  key.descending = false;  // the codes are turned already
   append_piece(std::move(piece), key.descending, valid, pieces);
 }
 
@@ -114,8 +120,8 @@ TextShape shape_of(const Column& column, const uint8_t* valid) {
     shape.longest = std::max(shape.longest, text.size());
     shape.common = std::min(shape.common, text.size());
     if (std::memcmp(text.data(), first.data(), shape.common) != 0) {
-      shape.common = static_cast<size_t>(
-          std::mismatch(text.begin(), text.begin() + static_cast<int64_t>(shape.common), first.begin()).first - text.begin());
+      const auto end = text.begin() + static_cast<int64_t>(shape.common);
+      shape.common = static_cast<size_t>(std::mismatch(text.begin(), end, first.begin()).first - text.begin());
     }
   }
   return shape;
@@ -142,7 +148,7 @@ void append_texts(const Column& column, SortKey key, const uint8_t* valid, std::
 
 }  // namespace
 
-void append_sort_pieces(const Column& column, SortKey key, std::vector<SortPiece>& pieces) {
+void append_sort_pieces(const Column& column, SortKey key, bool alone, std::vector<SortPiece>& pieces) {
   const Kind kind = column.type.kind;
   if (kind == Kind::Null || column.rows == 0) return;
   std::vector<uint8_t> validity(static_cast<size_t>(column.rows));
@@ -163,7 +169,7 @@ void append_sort_pieces(const Column& column, SortKey key, std::vector<SortPiece
   } else if (kind == Kind::Decimal128) {
     append_wides(column, key, valid, pieces);
   } else if (is_word(kind)) {
-    append_words(column, key, valid, pieces);
+    append_words(column, key, alone, valid, pieces);
   } else {
     throw Unsupported("no native sort by Arrow format '" + column.type.format + "'");
   }

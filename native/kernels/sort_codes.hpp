@@ -26,7 +26,8 @@ struct SortPiece {
   bool descending = false;
 };
 
-// Appends the pieces of a key column. Throws Unsupported for Kind::Other.
-void append_sort_pieces(const Column& column, SortKey key, std::vector<SortPiece>& pieces);
+// Appends the pieces of a key column. One that is `alone` need not say in how few bits it would fit. Throws Unsupported for
+// Kind::Other.
+void append_sort_pieces(const Column& column, SortKey key, bool alone, std::vector<SortPiece>& pieces);
 
 }  // namespace bireme

@@ -29,8 +29,14 @@ struct Codes {
   bool decides(const std::vector<SortPiece>& pieces) const { return rest == pieces.size(); }
 };
 
-Codes join_pieces(const std::vector<SortPiece>& pieces, int64_t rows) {
+Codes join_pieces(std::vector<SortPiece>& pieces, int64_t rows) {
   Codes codes;
+  if (pieces.size() == 1 && pieces[0].text == nullptr) {
+    std::swap(codes.joined, pieces[0].codes);
+    codes.bits = pieces[0].bits;
+    codes.rest = 1;
+    return codes;
+  }
   codes.joined.resize(rows, 0);
   uint64_t* joined = codes.joined.data();
   for (const SortPiece& piece : pieces) {
@@ -141,13 +147,16 @@ Cells<Entry> first_entries(const Codes& codes, const std::vector<SortPiece>& pie
     bound = first[limit - 1].code;
     bounded = true;
     Entry* end = first + limit;
-    if (!decides) end = std::partition(end, first + kept.size(), [bound](const Entry& entry) { return entry.code == bound; });
+    if (!decides) {
+      end = std::partition(end, first + kept.size(), [bound](const Entry& entry) { return entry.code == bound; });
+    }
     kept.resize(end - first);
     // Where codes decide little, many stay; the next cut must still remove a share of what it looks at.
     full = std::max(full, 2 * kept.size());
   }
   // In the order of rows, which a radix sort keeps among equal codes.
-  std::sort(kept.data(), kept.data() + kept.size(), [](const Entry& left, const Entry& right) { return left.row < right.row; });
+  std::sort(kept.data(), kept.data() + kept.size(),
+            [](const Entry& left, const Entry& right) { return left.row < right.row; });
   return kept;
 }
 
@@ -165,16 +174,19 @@ OutputColumn sort_rows(const Batch& batch, const std::vector<SortKey>& keys, int
   const int64_t rows = batch.rows();
   if (rows > std::numeric_limits<uint32_t>::max()) throw Unsupported("a batch of more than 2^32 rows cannot be sorted");
   if (keys.size() != batch.columns().size()) throw EngineBug("a sort has another number of columns than of directions");
-  std::vector<SortPiece> pieces;
-  for (size_t index = 0; index < keys.size(); ++index) append_sort_pieces(batch.columns()[index], keys[index], pieces);
   const int64_t wanted = limit < 0 ? rows : std::min(limit, rows);
+  const bool few = wanted <= rows / 4;
+  std::vector<SortPiece> pieces;
+  for (size_t index = 0; index < keys.size(); ++index) {
+    append_sort_pieces(batch.columns()[index], keys[index], few && keys.size() == 1, pieces);
+  }
   OutputColumn out;
   out.type = simple_type(Kind::Int64);
   out.rows = wanted;
   out.values = Buffer(wanted * 8);
   if (wanted == 0) return out;
   const Codes codes = join_pieces(pieces, rows);
-  Cells<Entry> entries = wanted <= rows / 4 ? first_entries(codes, pieces, wanted) : all_entries(codes);
+  Cells<Entry> entries = few ? first_entries(codes, pieces, wanted) : all_entries(codes);
   sort_entries(entries, codes, pieces);
   int64_t* positions = out.values.as<int64_t>();
   for (int64_t row = 0; row < wanted; ++row) positions[row] = entries[row].row;

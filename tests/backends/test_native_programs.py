@@ -250,6 +250,10 @@ def test_detours_are_listed() -> None:
     text = Column(0, t.STRING)
     native = NATIVE.program(schema, predicate=None, exprs=[functions.scalar("lower", [text])], names=["x"])
     assert native.fallbacks == ()
+    native.run(one_row(t.STRING, "A"))
+    assert native.fallbacks == ()
+    assert native.run(one_row(t.STRING, "Ä")).column(0).to_pylist() == ["ä"]
+    assert len(native.fallbacks) == 1
     detour = NATIVE.program(schema, predicate=None, exprs=[functions.scalar("reverse", [text])], names=["x"])
     assert len(detour.fallbacks) == 1
     assert "reverse" in detour.fallbacks[0]

@@ -117,11 +117,14 @@ void resolve_position(Node& node, std::span<const Node* const>) {
 
 // ----------------------------------------------------------------------------------------------- pieces
 
+constexpr int64_t kWalkMax = 24;
+
 // The characters [begin, end) of a text; both may lie outside of it.
 std::string_view slice(std::string_view text, int64_t begin, int64_t end) {
   if (end <= 0 || begin >= end) return {};
   begin = std::max<int64_t>(begin, 0);
-  if (is_ascii(text)) {
+  // A short way from the start is walked sooner than the whole text is checked.
+  if (end > kWalkMax && is_ascii(text)) {
     const auto size = static_cast<int64_t>(text.size());
     if (begin >= size) return {};
     return text.substr(static_cast<size_t>(begin), static_cast<size_t>(std::min(end, size) - begin));

@@ -66,7 +66,10 @@ class NativeProgram:
 
     @property
     def fallbacks(self) -> tuple[str, ...]:
-        return self._fast.fallbacks
+        """Those known from the start, and those that the data made necessary so far."""
+        if self._any_text is None:
+            return self._fast.fallbacks
+        return tuple(dict.fromkeys(self._fast.fallbacks + self._any_text.fallbacks))
 
     def run(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self._only_columns:
