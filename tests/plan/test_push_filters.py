@@ -205,3 +205,13 @@ def test_a_relation_that_all_readers_filter_is_filtered_for_each() -> None:
         "SELECT * FROM c WHERE k = 1 UNION ALL SELECT * FROM c WHERE k = 2"
     )
     assert sum(isinstance(rel, Aggregate) for rel in relations(pushed(text))) == 2
+
+
+def test_relations_that_read_each_other_do_not_multiply() -> None:
+    parts = ["WITH c0 AS (SELECT k, sum(v) AS t FROM i GROUP BY k)"]
+    for level in range(1, 12):
+        source = f"SELECT k, t FROM c{level - 1} WHERE t"
+        both = f"{source} > {level} UNION ALL {source} < -{level}"
+        parts.append(f"c{level} AS (SELECT k, max(t) AS t FROM ({both}) u GROUP BY k)")
+    plan = pushed(", ".join(parts) + " SELECT * FROM c11 WHERE k = 1 UNION ALL SELECT * FROM c11 WHERE k = 2")
+    assert len(relations(plan)) < 500

@@ -8,6 +8,8 @@ become inner ones, and what is known to be empty goes away. Joins are in `push_f
 
 from __future__ import annotations
 
+from typing import Final
+
 from bireme.plan.context import PlanContext
 from bireme.plan.expr import Column, Expr
 from bireme.plan.raises import may_raise
@@ -46,6 +48,9 @@ from bireme.plan.tree import (
 
 Parts = tuple[Expr, ...]
 
+# A shared relation is filtered for at most so many readers; else those that read each other would multiply.
+_FORMS_MAX: Final = 8
+
 
 def push_filters(plan: Rel, _: PlanContext) -> Rel:
     """`plan` with its filters as close to the scans as they may be."""
@@ -73,10 +78,12 @@ class Pushing:
         Rows where a column of the mask `required` is NULL may be left out too: nothing above keeps them.
         """
         if rel in self._shared:
-            self.arrivals.setdefault(rel, set()).add(parts)
-            if rel in self._whole:
-                return filtered(self._push(rel, (), 0), parts)
             required = 0
+            arrived = self.arrivals.setdefault(rel, set())
+            if rel in self._whole or (len(arrived) >= _FORMS_MAX and parts not in arrived):
+                arrived.add(())
+                return filtered(self._push(rel, (), 0), parts)
+            arrived.add(parts)
         return self._push(rel, parts, required)
 
     def _push(self, rel: Rel, parts: Parts, required: int) -> Rel:
