@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hypothesis import strategies as st
-from support.nested_queries import TABLES
 
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL, HUGEINT, INT64, STRING, DataType
@@ -41,6 +40,7 @@ from bireme.plan.relation import (
     Window,
 )
 from bireme.plan.tree import all_columns, project
+from support.nested_queries import TABLES
 
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct")
 _TRUTHS = ("is_null", "is_not_null", "is_true", "is_not_true", "is_false", "is_not_false")
@@ -88,7 +88,8 @@ def truths(draw, schema: Schema, depth: int = 2) -> Expr:
         return draw(st.sampled_from(columns))
     strings = columns_of(schema, STRING)
     if strings and draw(st.booleans()):
-        return Call("eq", (draw(st.sampled_from(strings)), Literal(draw(st.sampled_from(["x", "y", ""])), STRING)), BOOL)
+        text = Literal(draw(st.sampled_from(["x", "y", ""])), STRING)
+        return Call("eq", (draw(st.sampled_from(strings)), text), BOOL)
     return Call(draw(st.sampled_from(_COMPARISONS)), (draw(numbers(schema)), draw(numbers(schema))), BOOL)
 
 
