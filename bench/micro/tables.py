@@ -2,8 +2,9 @@
 
     PYTHONPATH=engine python bench/micro/tables.py --data DIR [--only NAME] [--runs 3]
 
-DIR holds lineitem.parquet, orders.parquet and customer.parquet of TPC-H at scale 1. Both sides have their rows in memory before the
-clock runs: ours as batches of 122,880 rows in the engine's layouts, DuckDB's as tables of its own. The best of the runs counts.
+DIR holds lineitem.parquet, orders.parquet and customer.parquet of TPC-H at scale 1. Both sides have their rows in
+memory before the clock runs: ours as batches of 122,880 rows in the engine's layouts, DuckDB's as tables of its own.
+Time is processor time, so that a busy machine disturbs it little; the best of the runs counts.
 """
 
 from __future__ import annotations
@@ -46,9 +47,11 @@ class Bench:
         self.data = data
         rng = np.random.default_rng(1)
         self.lineitem = self._load(
-            "lineitem", "l_orderkey l_partkey l_suppkey l_quantity l_extendedprice l_discount l_tax l_returnflag l_linestatus "
-            "l_shipdate", {"l_returnflag", "l_linestatus"},
-        )  # fmt: skip
+            "lineitem",
+            "l_orderkey l_partkey l_suppkey l_quantity l_extendedprice l_discount l_tax l_returnflag l_linestatus "
+            "l_shipdate",
+            {"l_returnflag", "l_linestatus"},
+        )
         self.orders = self._load("orders", "o_orderkey o_custkey o_totalprice o_orderdate", set())
         self.customer = self._load("customer", "c_custkey c_mktsegment c_name", set())
         count = 1_500_000
@@ -88,7 +91,9 @@ class Bench:
 
         return Case(name, table.num_rows, ours, sql)
 
-    def build(self, name: str, build: pa.RecordBatch, probe: list[pa.RecordBatch], sql: str, *, semi: bool = False) -> Case:
+    def build(
+        self, name: str, build: pa.RecordBatch, probe: list[pa.RecordBatch], sql: str, *, semi: bool = False
+    ) -> Case:
         def ours() -> object:
             table = tables.NativeJoinTable(build, null_equal_count=0)
             if semi:
@@ -109,77 +114,136 @@ class Bench:
 
     def _group_cases(self) -> Iterator[Case]:
         measures = "l_quantity l_extendedprice l_discount l_tax"
-        q1 = [*(step("sum", at, MONEY) for at in (2, 3, 4, 5)), *(step("avg", at, MONEY) for at in (2, 3, 4)), step("count_star")]
+        q1 = [
+            *(step("sum", at, MONEY) for at in (2, 3, 4, 5)),
+            *(step("avg", at, MONEY) for at in (2, 3, 4)),
+            step("count_star"),
+        ]
         yield self.group(
-            "group: Q1's flags", self.lineitem, "l_returnflag l_linestatus", q1, measures,
-            "select l_returnflag, l_linestatus, sum(l_quantity), sum(l_extendedprice), sum(l_discount), sum(l_tax), avg(l_quantity), "
-            "avg(l_extendedprice), avg(l_discount), count(*) from lineitem group by all",
-        )  # fmt: skip
+            "group: Q1's flags",
+            self.lineitem,
+            "l_returnflag l_linestatus",
+            q1,
+            measures,
+            "select l_returnflag, l_linestatus, sum(l_quantity), sum(l_extendedprice), sum(l_discount), sum(l_tax), "
+            "avg(l_quantity), avg(l_extendedprice), avg(l_discount), count(*) from lineitem group by all",
+        )
         yield self.group(
-            "group: l_orderkey (clustered)", self.lineitem, "l_orderkey", [step("sum", 1, MONEY)], "l_quantity",
+            "group: l_orderkey (clustered)",
+            self.lineitem,
+            "l_orderkey",
+            [step("sum", 1, MONEY)],
+            "l_quantity",
             "select l_orderkey, sum(l_quantity) from lineitem group by all",
-        )  # fmt: skip
+        )
         yield self.group(
-            "group: l_partkey (random, dense)", self.lineitem, "l_partkey", [step("sum", 1, MONEY)], "l_quantity",
+            "group: l_partkey (random, dense)",
+            self.lineitem,
+            "l_partkey",
+            [step("sum", 1, MONEY)],
+            "l_quantity",
             "select l_partkey, sum(l_quantity) from lineitem group by all",
-        )  # fmt: skip
+        )
         yield self.group(
-            "group: l_partkey, l_suppkey", self.lineitem, "l_partkey l_suppkey", [step("sum", 2, MONEY)], "l_quantity",
+            "group: l_partkey, l_suppkey",
+            self.lineitem,
+            "l_partkey l_suppkey",
+            [step("sum", 2, MONEY)],
+            "l_quantity",
             "select l_partkey, l_suppkey, sum(l_quantity) from lineitem group by all",
-        )  # fmt: skip
+        )
         yield self.group(
-            "group: 1.5 M sparse random", self.shuffled, "k", [step("count_star")], "",
+            "group: 1.5 M sparse random",
+            self.shuffled,
+            "k",
+            [step("count_star")],
+            "",
             "select k, count(*) from shuffled group by all",
-        )  # fmt: skip
+        )
         yield self.group(
-            "group: c_mktsegment (plain)", self.customer, "c_mktsegment", [step("count_star")], "",
+            "group: c_mktsegment (plain)",
+            self.customer,
+            "c_mktsegment",
+            [step("count_star")],
+            "",
             "select c_mktsegment, count(*) from customer group by all",
-        )  # fmt: skip
+        )
         yield self.group(
-            "group: c_name (all distinct)", self.customer, "c_name", [step("max", 1, INT64)], "c_custkey",
+            "group: c_name (all distinct)",
+            self.customer,
+            "c_name",
+            [step("max", 1, INT64)],
+            "c_custkey",
             "select c_name, max(c_custkey) from customer group by all",
-        )  # fmt: skip
+        )
         yield self.group(
-            "group: c_name, c_custkey, c_mktsegment", self.customer, "c_name c_custkey c_mktsegment", [step("count_star")], "",
+            "group: c_name, c_custkey, c_mktsegment",
+            self.customer,
+            "c_name c_custkey c_mktsegment",
+            [step("count_star")],
+            "",
             "select c_name, c_custkey, c_mktsegment, count(*) from customer group by all",
-        )  # fmt: skip
+        )
         yield self.group(
-            "group: min, max of strings", self.customer, "c_mktsegment", [step("min", 1, STRING), step("max", 1, STRING)], "c_name",
+            "group: min, max of strings",
+            self.customer,
+            "c_mktsegment",
+            [step("min", 1, STRING), step("max", 1, STRING)],
+            "c_name",
             "select c_mktsegment, min(c_name), max(c_name) from customer group by all",
-        )  # fmt: skip
+        )
         yield self.group(
-            "group: none, sums", self.lineitem, "", [shifted(each, -2) for each in q1], measures,
-            "select sum(l_quantity), sum(l_extendedprice), sum(l_discount), sum(l_tax), avg(l_quantity), avg(l_extendedprice), "
+            "group: none, sums",
+            self.lineitem,
+            "",
+            [shifted(each, -2) for each in q1],
+            measures,
+            "select sum(l_quantity), sum(l_extendedprice), sum(l_discount), sum(l_tax), avg(l_quantity), "
+            "avg(l_extendedprice), "
             "avg(l_discount), count(*) from lineitem",
-        )  # fmt: skip
+        )
 
     def _join_cases(self) -> Iterator[Case]:
         lines = self.batches(self.lineitem, "l_orderkey")
         orders = self.whole(self.orders, "o_orderkey")
         yield self.build(
-            "join: lineitem with orders (dense)", orders, lines,
+            "join: lineitem with orders (dense)",
+            orders,
+            lines,
             "select count(o_custkey) from lineitem, orders where l_orderkey = o_orderkey",
-        )  # fmt: skip
+        )
         yield self.build(
-            "semi: lineitem in orders", orders, lines,
-            "select count(*) from lineitem where l_orderkey in (select o_orderkey from orders)", semi=True,
-        )  # fmt: skip
+            "semi: lineitem in orders",
+            orders,
+            lines,
+            "select count(*) from lineitem where l_orderkey in (select o_orderkey from orders)",
+            semi=True,
+        )
         yield self.build(
-            "join: orders with lineitem (many)", self.whole(self.lineitem, "l_orderkey"), self.batches(self.orders, "o_orderkey"),
+            "join: orders with lineitem (many)",
+            self.whole(self.lineitem, "l_orderkey"),
+            self.batches(self.orders, "o_orderkey"),
             "select count(l_partkey) from orders left join lineitem on l_orderkey = o_orderkey",
-        )  # fmt: skip
+        )
         yield self.build(
-            "join: sparse random keys", self.whole(self.sparse, "k"), self.batches(self.probes, "k"),
+            "join: sparse random keys",
+            self.whole(self.sparse, "k"),
+            self.batches(self.probes, "k"),
             "select sum(v) from probes, sparse where probes.k = sparse.k",
-        )  # fmt: skip
+        )
         yield self.build(
-            "join: strings", self.whole(self.customer, "c_name"), self.batches(self.customer, "c_name"),
+            "join: strings",
+            self.whole(self.customer, "c_name"),
+            self.batches(self.customer, "c_name"),
             "select count(b.c_custkey) from customer a, customer b where a.c_name = b.c_name",
-        )  # fmt: skip
+        )
         yield self.build(
-            "join: two keys", self.whole(self.orders, "o_orderkey o_custkey"), self.batches(self.orders, "o_orderkey o_custkey"),
-            "select count(b.o_totalprice) from orders a, orders b where a.o_orderkey = b.o_orderkey and a.o_custkey = b.o_custkey",
-        )  # fmt: skip
+            "join: two keys",
+            self.whole(self.orders, "o_orderkey o_custkey"),
+            self.batches(self.orders, "o_orderkey o_custkey"),
+            "select count(b.o_totalprice) from orders a, orders b "
+            "where a.o_orderkey = b.o_orderkey and a.o_custkey = b.o_custkey",
+        )
 
     def _order_cases(self) -> Iterator[Case]:
         def ordered(keys: str, table: str) -> str:
@@ -189,8 +253,13 @@ class Bench:
             yield self.sort(f"sort: {keys}", self.orders, keys, None, ordered(keys, "orders"))
         yield self.sort("sort: sparse int64", self.sparse, "k", None, ordered("k", "sparse"))
         yield self.sort("sort: c_name", self.customer, "c_name", None, ordered("c_name", "customer"))
-        yield self.sort("top 100: o_totalprice", self.orders, "o_totalprice", 100,
-                        "select o_totalprice from orders order by o_totalprice limit 100")  # fmt: skip
+        yield self.sort(
+            "top 100: o_totalprice",
+            self.orders,
+            "o_totalprice",
+            100,
+            "select o_totalprice from orders order by o_totalprice limit 100",
+        )
         whole = self.whole(self.orders, "o_orderkey o_custkey o_totalprice o_orderdate")
         rows = pa.array(np.random.default_rng(2).permutation(whole.num_rows))
         yield Case("take: 4 columns, random", whole.num_rows, lambda: tables.take(whole, rows), "")
@@ -238,7 +307,7 @@ def main() -> None:
             continue
         ours = best(options.runs, case.ours) / case.rows * 1e9
         if case.sql:
-            theirs = best(options.runs, lambda sql=case.sql: bench.duck.execute(sql).to_arrow_table()) / case.rows * 1e9
+            theirs = best(options.runs, lambda sql=case.sql: bench.duck.sql(sql).to_arrow_table()) / case.rows * 1e9
             print(f"{case.name:42} {case.rows:10} {ours:12.2f} {theirs:8.2f} {ours / theirs:6.2f}", flush=True)
         else:
             print(f"{case.name:42} {case.rows:10} {ours:12.2f}", flush=True)
