@@ -130,7 +130,7 @@ def _values(document) -> list:
     return found
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_damage_is_an_argument_fault_or_another_plan(data) -> None:
     document = json.loads(to_json(data.draw(plans(2))))
