@@ -49,6 +49,9 @@ class Config:
     backend: str = "native"
 
     def __post_init__(self) -> None:
+        for name in ("threads", "io_threads"):
+            if type(getattr(self, name)) is not int:
+                raise ConfigError(f"{name} must be a whole number, not {getattr(self, name)!r}")
         if self.threads < 1 or self.io_threads < 1:
             raise ConfigError(f"threads must be at least 1, not {min(self.threads, self.io_threads)}")
         if not 0 < self.watermark_stop <= self.watermark_start <= 1:
@@ -73,6 +76,8 @@ def config_from(
     env = os.environ if environment is None else environment
     limit = memory_limit if memory_limit is not None else env.get("BIREME_MEMORY_LIMIT")
     folder = spill_folder if spill_folder is not None else env.get("BIREME_SPILL_FOLDER")
+    if folder is not None and not isinstance(folder, (str, os.PathLike)):
+        raise ConfigError(f"spill_folder must be a path, not {folder!r}")
     # One folder per user: another's would not be writable.
     spill = Path(folder) if folder is not None else Path(tempfile.gettempdir()) / f"bireme-spill-{os.getuid()}"
     memory = parse_bytes(limit) if limit is not None else _machine_bytes() * 6 // 10

@@ -58,7 +58,8 @@ def catalog() -> TableCatalog:
 
 
 def binds(parsed: Parsed, catalog: TableCatalog) -> Any:
-    return bind_tree(parsed, catalog, parameters=[1] if "?" in parsed.text else None)
+    asks = any(token.token_type.name == "PLACEHOLDER" for token in parsed.tokens)
+    return bind_tree(parsed, catalog, parameters=[1] if asks else None)
 
 
 def specimens() -> dict[str, tuple[str, int]]:

@@ -15,6 +15,7 @@ from bireme.errors import BiremeError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
+    _open_standard_streams()
     parsed = _parser().parse_args(arguments)
     try:
         code: int = parsed.run(parsed)
@@ -30,12 +31,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         return _reader_left()
+    except OSError as error:
+        # Reading and spilling have errors of their own, so this is about what we print to.
+        _reader_left()
+        print(f"bireme: cannot write the output: {error.strerror or error}", file=sys.stderr)
+        return 1
 
 
 def _reader_left() -> int:
     """The reader of our output has had enough; the interpreter must not try to flush to it again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _open_standard_streams() -> None:
+    """Puts the null device where a standard stream is closed, lest a file or a pipe of ours takes its number."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 def _parser() -> argparse.ArgumentParser:

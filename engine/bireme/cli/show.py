@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 # More rows than this help nobody on a terminal; the count below the table tells of the rest.
 _ROWS_SHOWN_MAX: Final = 100
+# Data must not steer the terminal. Line ends and tabs are harmless.
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def print_rows(frame: Frame) -> None:
@@ -25,9 +29,12 @@ def print_rows(frame: Frame) -> None:
             shown.append(batch.slice(0, _ROWS_SHOWN_MAX - rows))
         rows += batch.num_rows
     console = Console()
-    console.print(_table(frame.schema, shown))
-    more = f", the first {_ROWS_SHOWN_MAX} shown" if rows > _ROWS_SHOWN_MAX else ""
-    console.print(f"{rows:,} row{'' if rows == 1 else 's'}{more}", highlight=False)
+    # Written by us: rich would end the process where the reader of a pipe has left.
+    with console.capture() as capture:
+        console.print(_table(frame.schema, shown))
+        more = f", the first {_ROWS_SHOWN_MAX} shown" if rows > _ROWS_SHOWN_MAX else ""
+        console.print(f"{rows:,} row{'' if rows == 1 else 's'}{more}", highlight=False)
+    sys.stdout.write(capture.get())
 
 
 def _table(schema: pa.Schema, batches: list[pa.RecordBatch]) -> Table:
@@ -44,4 +51,8 @@ def _table(schema: pa.Schema, batches: list[pa.RecordBatch]) -> Table:
 
 
 def _cell(value: Any) -> Text:
-    return Text("NULL", style="dim") if value is None else Text(str(value))
+    return Text("NULL", style="dim") if value is None else Text(_CONTROLS.sub(_escaped, str(value)))
+
+
+def _escaped(control: re.Match[str]) -> str:
+    return control[0].encode("unicode_escape").decode()

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bireme.errors import ArgumentFault
+from bireme.frontend.arguments import column_name, column_names, elements
 from bireme.frontend.expression_tree import (
     Choice,
     Constant,
@@ -142,7 +143,7 @@ class Expression:
 
     def alias(self, name: str) -> Expression:
         """The same values under another name."""
-        return Expression(Renamed(self._tree, name))
+        return Expression(Renamed(self._tree, column_name(name, "alias()")))
 
     def cast(self, dtype: Any, *, strict: bool = True) -> Expression:
         """Converts to a type (a name such as 'decimal(15,2)', a Python or an Arrow type); what does not convert is an
@@ -152,9 +153,8 @@ class Expression:
 
     def is_in(self, values: Iterable[Any]) -> Expression:
         """Whether the value is one of `values`; three-valued, as SQL's IN."""
-        if isinstance(values, (str, bytes, Expression)):
-            raise ArgumentFault("is_in() takes a list of values; for one value use ==")
-        return Expression(Membership(self._tree, tuple([tree_of(value) for value in values])))
+        items = elements(values, "is_in()", "a list of values (for one value use ==, for a frame a semi join)")
+        return Expression(Membership(self._tree, tuple([tree_of(value) for value in items])))
 
     def between(self, lower: Any, upper: Any) -> Expression:
         """Whether lower <= value <= upper."""
@@ -176,6 +176,9 @@ class Expression:
 
     def fill_null(self, value: Any) -> Expression:
         return self._call("coalesce", value)
+
+    def __abs__(self) -> Expression:
+        return self.abs()
 
     def abs(self) -> Expression:
         return self._call("abs")
@@ -306,9 +309,9 @@ def _floor_divide(value: Expression, divisor: Any) -> Expression:
 
 def col(name: str | Sequence[str], *more: str) -> Expression:
     """A column by name; several at once with more names or a list, all with `col('*')`."""
-    names = [*([name] if isinstance(name, str) else name), *more]
-    if not names or not all(isinstance(each, str) for each in names):
-        raise ArgumentFault("col() takes column names")
+    names = [*column_names(name, "col()"), *[column_name(each, "col()") for each in more]]
+    if not names:
+        raise ArgumentFault("col() needs a column name")
     if names == ["*"]:
         return all_columns()
     return Expression(Named(names[0]) if len(names) == 1 else Several(tuple(names)))

@@ -6,6 +6,7 @@ differ in what an operation means (the sum of nothing, integer sums), SQL's mean
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,9 @@ import pyarrow as pa
 
 from bireme.errors import ArgumentFault
 from bireme.frontend import joining
+from bireme.frontend.arguments import column_name, column_names, elements, one_each, row_count
 from bireme.frontend.expression import Expression, tree_of
-from bireme.frontend.expression_tree import Named, Tree, conjunction
+from bireme.frontend.expression_tree import Constant, Named, Tree, conjunction
 from bireme.frontend.literal import data_type
 from bireme.frontend.resolve import Grouped, RowWise, Scalars, find_column, has_summary, reads_rows, trees
 from bireme.frontend.runner import Runner
@@ -104,15 +106,17 @@ class Frame:
     def drop(self, *names: str, strict: bool = True) -> Frame:
         """All columns but these."""
         schema = self._plan.schema
-        flat = [name for each in names for name in ([each] if isinstance(each, str) else each)]
+        flat = [name for each in names for name in column_names(each, "drop()")]
         known = [name for name in flat if strict or schema.positions(name)]
         gone = {find_column(schema, name) for name in known}
         return self._with(_chosen(self._plan, [index for index in range(len(schema)) if index not in gone]))
 
     def rename(self, mapping: Mapping[str, str]) -> Frame:
         """The same columns under new names."""
+        if not isinstance(mapping, Mapping):
+            raise ArgumentFault("rename() takes a mapping from old names to new ones, such as {'old': 'new'}")
         schema = self._plan.schema
-        new = {find_column(schema, old): name for old, name in mapping.items()}
+        new = {find_column(schema, old): column_name(name, "rename()") for old, name in mapping.items()}
         names = [new.get(index, name) for index, name in enumerate(schema.names)]
         return self._with(Project(self._plan, all_columns(schema), _distinct_names(names)))
 
@@ -146,7 +150,7 @@ class Frame:
         if keep not in ("any", "first", "last"):
             raise ArgumentFault(f"keep must be 'any', 'first' or 'last', not {keep!r}")
         schema = self._plan.schema
-        names = schema.names if subset is None else ([subset] if isinstance(subset, str) else list(subset))
+        names = schema.names if subset is None else column_names(subset, "unique()")
         keys = list(dict.fromkeys(find_column(schema, name) for name in names))
         rest = [index for index in range(len(schema)) if index not in keys]
         function = "last" if keep == "last" else "first"
@@ -200,8 +204,11 @@ class Frame:
         """The rows in order; equal ones stay in the order of the input. NULLs come first unless `nulls_last`."""
         wanted = trees([by, *more_by], {}, self._plan.schema)
         rows = RowWise(self._plan.schema)
-        downs = _one_each(descending, len(wanted), "descending")
-        lasts = _one_each(nulls_last, len(wanted), "nulls_last")
+        for _, tree in wanted:
+            if isinstance(tree, Constant):
+                raise ArgumentFault("sort() takes columns and expressions; a constant orders nothing")
+        downs = one_each(descending, len(wanted), "descending")
+        lasts = one_each(nulls_last, len(wanted), "nulls_last")
         keys = [
             SortKey(rows.resolve(tree), down, not last)
             for (_, tree), down, last in zip(wanted, downs, lasts, strict=True)
@@ -211,19 +218,16 @@ class Frame:
 
     def head(self, n: int = 5) -> Frame:
         """The first `n` rows."""
-        return self.slice(0, n)
+        return self.slice(0, row_count(n, "head()"))
 
     def limit(self, n: int = 5) -> Frame:
         """The first `n` rows."""
-        return self.slice(0, n)
+        return self.slice(0, row_count(n, "limit()"))
 
     def slice(self, offset: int, length: int | None = None) -> Frame:
         """`length` rows (all if not given) after the first `offset`."""
-        if offset < 0 or (length is not None and length < 0):
-            raise ArgumentFault(
-                "slice() takes an offset and a length of at least 0; sort descending to count from the end"
-            )
-        return self._with(Limit(self._plan, length, offset))
+        count = None if length is None else row_count(length, "slice()")
+        return self._with(Limit(self._plan, count, row_count(offset, "slice()")))
 
     # --------------------------------------------------------------------------------------------- results
 
@@ -260,6 +264,8 @@ class Frame:
 
     def sink_parquet(self, path: str | Path) -> int:
         """Runs the plan into one Parquet file, whole or not at all; returns the number of rows."""
+        if not isinstance(path, (str, os.PathLike)):
+            raise ArgumentFault(f"sink_parquet() takes the path of a file, not {type(path).__name__}")
         return self._runner.sink_parquet(self._plan, Path(path))
 
     def explain(self, *, optimized: bool = True, physical: bool = False, analyze: bool = False) -> str:
@@ -304,10 +310,13 @@ class GroupBy:
 
 def concat(frames: Iterable[Frame]) -> Frame:
     """The rows of all frames, one after the other. Their columns must have the same names, and types that agree."""
-    inputs = list(frames)
+    inputs = elements(frames, "concat()", "a list of frames")
     if not inputs:
         raise ArgumentFault("concat() needs at least one frame")
-    first = inputs[0]
+    for frame in inputs:
+        if not isinstance(frame, Frame):
+            raise ArgumentFault(f"concat() takes frames, not {type(frame).__name__}; use session.from_arrow() first")
+    first: Frame = inputs[0]
     schemas = [frame._plan.schema for frame in inputs]
     for schema in schemas[1:]:
         if [name.lower() for name in schema.names] != [name.lower() for name in schemas[0].names]:
@@ -361,12 +370,3 @@ def _distinct_names(names: list[str]) -> tuple[str, ...]:
             raise ArgumentFault(f"two columns would be called {name!r}; give one of them another name with .alias()")
         seen.add(name)
     return tuple(names)
-
-
-def _one_each(value: bool | Iterable[bool], count: int, name: str) -> list[bool]:
-    if isinstance(value, bool):
-        return [value] * count
-    flags = list(value)
-    if len(flags) != count:
-        raise ArgumentFault(f"{name} has {len(flags)} values for {count} sort keys")
-    return flags

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import uvloop
 
-from bireme.errors import Cancelled
+from bireme.errors import Cancelled, ConfigError
 
 T = TypeVar("T")
 
@@ -24,6 +24,9 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self._loop = uvloop.new_event_loop()
+        # Between the last coroutine and the end of the loop no other may slip in: nobody would run it.
+        self._lock = threading.Lock()
+        self._ending = False
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
 
@@ -32,8 +35,12 @@ class LoopThread:
         self._loop.run_forever()
 
     def start(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-        """Runs a coroutine on the loop; cancelling the future cancels it."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        """Runs a coroutine on the loop; cancelling the future cancels it. Raises ConfigError once the loop ends."""
+        with self._lock:
+            if self._ending:
+                coroutine.close()
+                raise ConfigError("the session is closed; connect() a new one")
+            return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine on the loop and blocks for its result.
@@ -57,9 +64,12 @@ class LoopThread:
 
     def close(self) -> None:
         """Stops the loop and joins the thread; what still runs there is cancelled first. Idempotent."""
-        if self._loop.is_closed():
-            return
-        self.wait(_cancel_the_rest())
+        with self._lock:
+            if self._ending:
+                return
+            self._ending = True
+            last = asyncio.run_coroutine_threadsafe(_cancel_the_rest(), self._loop)
+        last.result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -7,6 +7,7 @@ to the runtime; this only joins them.
 from __future__ import annotations
 
 import asyncio
+import threading
 import weakref
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -69,7 +70,7 @@ class Session:
         except BaseException:
             self._loop.close()
             raise
-        self._closed = weakref.finalize(self, _close, self._loop, self._house)
+        self._closed = weakref.finalize(self, _abandoned, self._loop, self._house)
 
     def __repr__(self) -> str:
         state = "open" if self._closed.alive else "closed"
@@ -85,13 +86,15 @@ class Session:
 
     def close(self) -> None:
         """Cancels what still runs, and gives back threads, memory and spill files. Idempotent."""
-        self._closed()
+        if self._closed.detach() is not None:
+            _close(self._loop, self._house)
         self._tables.clear()
 
     # ----------------------------------------------------------------------------------------------- tables
 
     def register(self, name: str, data: Any) -> None:
         """Names Parquet files (a path, a list, a glob, a folder) or Arrow data (pyarrow, polars, pandas)."""
+        self._must_be_open()
         self._tables.register(name, data)
 
     def drop(self, name: str) -> None:
@@ -104,6 +107,9 @@ class Session:
 
     def table(self, name: str) -> Frame:
         """The frame of a registered table."""
+        self._must_be_open()
+        if not isinstance(name, str):
+            raise ArgumentFault(f"a table is found by its name, not by {name!r}")
         found = _Recorder(self._tables).find(name)
         if found is None:
             raise NameFault(f"no table is called {name!r}{suggest(name, self.tables())}")
@@ -111,12 +117,14 @@ class Session:
 
     def scan_parquet(self, paths: Any) -> Frame:
         """The frame of Parquet files: a path, a list, a glob or a folder."""
+        self._must_be_open()
         return self._scan(*self._tables.anonymous(paths))
 
     def from_arrow(self, data: Any) -> Frame:
         """The frame of Arrow data: a pyarrow table or batch, or anything that speaks the Arrow PyCapsule protocol."""
         if isinstance(data, (str, Path)):
             raise ArgumentFault("from_arrow() takes Arrow data; for files use scan_parquet()")
+        self._must_be_open()
         return self._scan(*self._tables.anonymous(data))
 
     def _scan(self, table: Table, source: ScannableSource) -> Frame:
@@ -139,6 +147,11 @@ class Session:
         """
         from bireme.frontend.sql import bind_sql
 
+        self._must_be_open()
+        if not isinstance(query, str):
+            raise ArgumentFault(f"a query is a text, not {type(query).__name__}")
+        if isinstance(parameters, (str, bytes)) or not isinstance(parameters, (Sequence, Mapping, type(None))):
+            raise ArgumentFault("parameters are a list of values for ?, or a mapping for $name, not a single value")
         recorder = _Recorder(self._tables)
         plan = bind_sql(query, recorder, dialect=dialect, parameters=parameters)
         return Frame(self, plan, frozenset(recorder.sources))
@@ -169,7 +182,8 @@ class Session:
             while (batch := self._loop.wait(_next(stream))) is not None:
                 yield to_result(batch, dag.schema)
         finally:
-            self._loop.wait(stream.aclose())
+            if self._closed.alive:  # else the query has ended with the session
+                self._loop.wait(stream.aclose())
 
     async def batches_async(self, plan: Rel) -> AsyncIterator[pa.RecordBatch]:
         dag = await asyncio.to_thread(self._plan, plan)
@@ -178,7 +192,8 @@ class Session:
             while (batch := await asyncio.wrap_future(self._loop.start(_next(stream)))) is not None:
                 yield to_result(batch, dag.schema)
         finally:
-            await asyncio.shield(asyncio.wrap_future(self._loop.start(stream.aclose())))
+            if self._closed.alive:
+                await asyncio.shield(asyncio.wrap_future(self._loop.start(stream.aclose())))
 
     def sink_parquet(self, plan: Rel, path: Path) -> int:
         dag = self._plan(plan)
@@ -200,9 +215,12 @@ class Session:
     # ------------------------------------------------------------------------------------------- on the loop
 
     def _plan(self, plan: Rel) -> Dag:
+        self._must_be_open()
+        return self._planner.plan(plan)[1]
+
+    def _must_be_open(self) -> None:
         if not self._closed.alive:
             raise ConfigError("the session is closed; connect() a new one")
-        return self._planner.plan(plan)[1]
 
     async def _start(self, dag: Dag) -> ResultStream:
         return self._worker.run(dag, PipelineStages(dag, self._kernels, self._tables.source))
@@ -295,6 +313,14 @@ async def _next(stream: ResultStream) -> pa.RecordBatch | None:
 
 async def _statistics(worker: Worker) -> WorkerStatistics:
     return worker.statistics()
+
+
+def _abandoned(loop: LoopThread, house: _House) -> None:
+    """Closes what a forgotten session left. The collector may be running on a thread that closing would wait for."""
+    if threading.current_thread() is threading.main_thread():
+        _close(loop, house)
+    else:
+        threading.Thread(target=_close, args=(loop, house), name="bireme-close", daemon=True).start()
 
 
 def _close(loop: LoopThread, house: _House) -> None:

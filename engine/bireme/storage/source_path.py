@@ -36,7 +36,10 @@ def expand(paths: PathLike | Iterable[PathLike], *, suffix: str) -> tuple[str, .
 def _expand_one(entry: str, suffix: str) -> list[str]:
     if not isinstance(entry, str) or "\0" in entry or not entry:
         raise ArgumentFault(f"{entry!r} is not a path")
-    path = Path(entry).expanduser()
+    try:
+        path = Path(entry).expanduser()
+    except RuntimeError as error:  # nobody of that name has a home
+        raise SourceMissing(f"cannot tell where {entry!r} is: {error}") from None
     if path.is_dir():
         return _files_below(path, suffix)
     if path.exists() or not glob.has_magic(entry):
@@ -76,7 +79,14 @@ def _fixed_part(pattern: str) -> str:
 
 def _files_below(folder: Path, suffix: str) -> list[str]:
     files: list[str] = []
+    seen: set[str] = set()
     for parent, folders, names in os.walk(folder, followlinks=True):
+        # Links may lead back up, or to a folder twice: rows must not come twice.
+        real = os.path.realpath(parent)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
         folders[:] = sorted(name for name in folders if not name.startswith((".", "_")))
         wanted = [name for name in names if name.endswith(suffix) and not name.startswith((".", "_"))]
         if wanted:
