@@ -39,7 +39,8 @@ nb::list partition_batch(nb::handle source, const std::vector<int>& keys, uint32
     std::vector<std::vector<OutputColumn>> columns = split(batch.columns(), partitioning);
     parts.reserve(columns.size());
     for (size_t part = 0; part < columns.size(); ++part) {
-      parts.emplace_back(std::move(columns[part]), partitioning.offsets[part + 1] - partitioning.offsets[part]);
+      parts.emplace_back(std::move(columns[part]),
+                         partitioning.offsets[part + 1] - partitioning.offsets[part]);
     }
   }
   nb::list result;
@@ -65,9 +66,11 @@ nb::tuple partition_positions(nb::handle source, const std::vector<int>& keys, u
 void bind_hash(nb::module_& module) {
   module.def("hash_rows", &hash_batch, nb::arg("batch"), nb::arg("columns"),
              "The hash of each row of `batch` over `columns`, as an Exported uint64 array.");
-  module.def("partition", &partition_batch, nb::arg("batch"), nb::arg("columns"), nb::arg("partitions"),
-             "An Exported batch per partition of the hash of `columns`; dictionary columns leave as their codes.");
-  module.def("partition_positions", &partition_positions, nb::arg("batch"), nb::arg("columns"), nb::arg("partitions"),
+  module.def(
+      "partition", &partition_batch, nb::arg("batch"), nb::arg("columns"), nb::arg("partitions"),
+      "An Exported batch per partition of the hash of `columns`; dictionary columns leave as their codes.");
+  module.def("partition_positions", &partition_positions, nb::arg("batch"), nb::arg("columns"),
+             nb::arg("partitions"),
              "Row positions, partition after partition, and where each partition begins.");
 }
 

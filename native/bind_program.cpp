@@ -24,7 +24,8 @@ int add_literal(Program& program, const std::string& format, std::optional<nb::b
   std::string bytes(payload->c_str(), payload->size());
   if (is_string(type.kind)) return program.add_literal(type, nullptr, false, std::move(bytes));
   if (static_cast<int64_t>(bytes.size()) != width_of(physical_of(type.kind))) {
-    throw EngineBug("a literal of Arrow format '" + format + "' with " + std::to_string(bytes.size()) + " bytes");
+    throw EngineBug("a literal of Arrow format '" + format + "' with " + std::to_string(bytes.size()) +
+                    " bytes");
   }
   return program.add_literal(type, bytes.data(), false, "");
 }

@@ -18,7 +18,9 @@ void check_buffers(const ArrowArray& array, int64_t wanted, const char* format) 
 }
 
 // Unions and run-ends.
-bool has_no_bitmap(const char* format) { return format[0] == '+' && (format[1] == 'u' || format[1] == 'r'); }
+bool has_no_bitmap(const char* format) {
+  return format[0] == '+' && (format[1] == 'u' || format[1] == 'r');
+}
 
 }  // namespace
 
@@ -52,7 +54,8 @@ Column Batch::view(const ArrowArray& array, const ArrowSchema& schema, int64_t e
   column.null_count = rows == array.length ? array.null_count : array.null_count == 0 ? 0 : -1;
   if (schema.dictionary != nullptr) {
     if (std::strcmp(schema.format, "i") != 0) {
-      throw Unsupported(std::string("dictionary codes must be int32, not of Arrow format '") + schema.format + "'");
+      throw Unsupported(std::string("dictionary codes must be int32, not of Arrow format '") + schema.format +
+                        "'");
     }
     check_buffers(array, 2, schema.format);
     dictionaries_.push_back(
@@ -81,7 +84,8 @@ Column Batch::view(const ArrowArray& array, const ArrowSchema& schema, int64_t e
   if (is_string(kind)) {
     check_buffers(array, 3, schema.format);
     // An empty array may come without offsets at all.
-    column.offsets = array.buffers[1] != nullptr ? static_cast<const int32_t*>(array.buffers[1]) + offset : kNoOffsets;
+    column.offsets =
+        array.buffers[1] != nullptr ? static_cast<const int32_t*>(array.buffers[1]) + offset : kNoOffsets;
     column.values = array.buffers[2] != nullptr ? array.buffers[2] : "";
   } else if (kind == Kind::Bool) {
     check_buffers(array, 2, schema.format);

@@ -8,7 +8,8 @@ namespace bireme {
 
 namespace {
 
-// What an exported array owns. Children are owned by the parent unless a consumer has moved them out (release == null).
+// What an exported array owns. Children are owned by the parent unless a consumer has moved them out (release
+// == null).
 struct ArrayHolder {
   OutputColumn column;
   const void* buffers[3] = {nullptr, nullptr, nullptr};

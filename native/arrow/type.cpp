@@ -18,7 +18,10 @@ Type parse_decimal(const char* format) {
   const long scale = *end == ',' ? std::strtol(end + 1, &end, 10) : 0;
   const long bits = *end == ',' ? std::strtol(end + 1, &end, 10) : 128;
   const bool ours = scale >= 0 && scale <= precision && precision <= 38;
-  type.kind = !ours ? Kind::Other : bits == 64 ? Kind::Decimal64 : bits == 128 ? Kind::Decimal128 : Kind::Other;
+  type.kind = !ours         ? Kind::Other
+              : bits == 64  ? Kind::Decimal64
+              : bits == 128 ? Kind::Decimal128
+                            : Kind::Other;
   if (type.kind != Kind::Other) {
     type.precision = static_cast<uint8_t>(precision);
     type.scale = static_cast<uint8_t>(scale);
@@ -104,22 +107,53 @@ Type parse_type(const char* format) {
 Type simple_type(Kind kind) {
   const char* format = nullptr;
   switch (kind) {
-    case Kind::Null: format = "n"; break;
-    case Kind::Bool: format = "b"; break;
-    case Kind::Int8: format = "c"; break;
-    case Kind::Int16: format = "s"; break;
-    case Kind::Int32: format = "i"; break;
-    case Kind::Int64: format = "l"; break;
-    case Kind::UInt8: format = "C"; break;
-    case Kind::UInt16: format = "S"; break;
-    case Kind::UInt32: format = "I"; break;
-    case Kind::UInt64: format = "L"; break;
-    case Kind::Float32: format = "f"; break;
-    case Kind::Float64: format = "g"; break;
-    case Kind::Date32: format = "tdD"; break;
-    case Kind::String: format = "u"; break;
-    case Kind::Binary: format = "z"; break;
-    default: throw EngineBug("simple_type: the kind has parameters");
+    case Kind::Null:
+      format = "n";
+      break;
+    case Kind::Bool:
+      format = "b";
+      break;
+    case Kind::Int8:
+      format = "c";
+      break;
+    case Kind::Int16:
+      format = "s";
+      break;
+    case Kind::Int32:
+      format = "i";
+      break;
+    case Kind::Int64:
+      format = "l";
+      break;
+    case Kind::UInt8:
+      format = "C";
+      break;
+    case Kind::UInt16:
+      format = "S";
+      break;
+    case Kind::UInt32:
+      format = "I";
+      break;
+    case Kind::UInt64:
+      format = "L";
+      break;
+    case Kind::Float32:
+      format = "f";
+      break;
+    case Kind::Float64:
+      format = "g";
+      break;
+    case Kind::Date32:
+      format = "tdD";
+      break;
+    case Kind::String:
+      format = "u";
+      break;
+    case Kind::Binary:
+      format = "z";
+      break;
+    default:
+      throw EngineBug("simple_type: the kind has parameters");
   }
   return parse_type(format);
 }

@@ -1,7 +1,7 @@
 // The proleptic Gregorian calendar on days since 1970-01-01, with a year 0 before year 1.
 //
-// The arithmetic counts years from March, so that the leap day is a year's last (after Hinnant, "chrono-compatible
-// low-level date algorithms").
+// The arithmetic counts years from March, so that the leap day is a year's last (after Hinnant,
+// "chrono-compatible low-level date algorithms").
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ constexpr Civil civil_of(int32_t days) {
   const int64_t shifted = static_cast<int64_t>(days) + 719468;
   const int64_t era = (shifted >= 0 ? shifted : shifted - 146096) / 146097;
   const auto day_of_era = static_cast<uint32_t>(shifted - era * 146097);
-  const uint32_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+  const uint32_t year_of_era =
+      (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
   const uint32_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
   const uint32_t shifted_month = (5 * day_of_year + 2) / 153;
   const auto day = static_cast<int32_t>(day_of_year - (153 * shifted_month + 2) / 5 + 1);
@@ -36,7 +37,9 @@ constexpr int64_t days_of(int64_t year, int64_t month, int64_t day) {
   return era * 146097 + day_of_era - 719468;
 }
 
-constexpr bool is_leap(int64_t year) { return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0); }
+constexpr bool is_leap(int64_t year) {
+  return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+}
 
 constexpr int64_t days_in_month(int64_t year, int64_t month) {
   constexpr int8_t lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};

@@ -19,7 +19,9 @@ struct PowersOfTen {
 };
 inline constexpr PowersOfTen kPowersOfTen;
 
-constexpr int128 power_of_ten(int digits) { return kPowersOfTen.value[digits]; }
+constexpr int128 power_of_ten(int digits) {
+  return kPowersOfTen.value[digits];
+}
 
 // value / divisor, rounded half away from zero; divisor > 0.
 template <typename T>

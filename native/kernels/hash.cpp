@@ -23,7 +23,9 @@ T load(const char* at) {
   return value;
 }
 
-constexpr uint64_t round_of(uint64_t lane, uint64_t input) { return std::rotl(lane + input * kPrime2, 31) * kPrime1; }
+constexpr uint64_t round_of(uint64_t lane, uint64_t input) {
+  return std::rotl(lane + input * kPrime2, 31) * kPrime1;
+}
 
 constexpr uint64_t merge_lane(uint64_t hash, uint64_t lane) {
   return (hash ^ round_of(0, lane)) * kPrime1 + kPrime4;
@@ -101,29 +103,44 @@ void hash_dictionary(const Column& column, uint64_t* out) {
 
 void hash_plain(const Column& column, uint64_t* out) {
   switch (column.type.kind) {
-    case Kind::Bool: return hash_bools(column, out);
-    case Kind::Int8: return hash_fixed<int8_t>(column, out);
-    case Kind::Int16: return hash_fixed<int16_t>(column, out);
+    case Kind::Bool:
+      return hash_bools(column, out);
+    case Kind::Int8:
+      return hash_fixed<int8_t>(column, out);
+    case Kind::Int16:
+      return hash_fixed<int16_t>(column, out);
     case Kind::Int32:
     case Kind::Date32:
-    case Kind::Time32: return hash_fixed<int32_t>(column, out);
+    case Kind::Time32:
+      return hash_fixed<int32_t>(column, out);
     case Kind::Int64:
     case Kind::Decimal64:
     case Kind::Time64:
     case Kind::Timestamp:
-    case Kind::Duration: return hash_fixed<int64_t>(column, out);
-    case Kind::UInt8: return hash_fixed<uint8_t>(column, out);
-    case Kind::UInt16: return hash_fixed<uint16_t>(column, out);
-    case Kind::UInt32: return hash_fixed<uint32_t>(column, out);
-    case Kind::UInt64: return hash_fixed<uint64_t>(column, out);
-    case Kind::Float32: return hash_fixed<float>(column, out);
-    case Kind::Float64: return hash_fixed<double>(column, out);
-    case Kind::Decimal128: return hash_fixed<int128>(column, out);
-    case Kind::Interval: return hash_intervals(column, out);
+    case Kind::Duration:
+      return hash_fixed<int64_t>(column, out);
+    case Kind::UInt8:
+      return hash_fixed<uint8_t>(column, out);
+    case Kind::UInt16:
+      return hash_fixed<uint16_t>(column, out);
+    case Kind::UInt32:
+      return hash_fixed<uint32_t>(column, out);
+    case Kind::UInt64:
+      return hash_fixed<uint64_t>(column, out);
+    case Kind::Float32:
+      return hash_fixed<float>(column, out);
+    case Kind::Float64:
+      return hash_fixed<double>(column, out);
+    case Kind::Decimal128:
+      return hash_fixed<int128>(column, out);
+    case Kind::Interval:
+      return hash_intervals(column, out);
     case Kind::String:
-    case Kind::Binary: return hash_strings(column, out);
+    case Kind::Binary:
+      return hash_strings(column, out);
     case Kind::Null:
-    case Kind::Other: break;
+    case Kind::Other:
+      break;
   }
   throw Unsupported("a column of Arrow format '" + column.type.format + "' has no hash");
 }
@@ -135,7 +152,8 @@ uint64_t hash_bytes(std::string_view bytes) {
   const char* const end = at + bytes.size();
   uint64_t hash = bytes.size() >= 32 ? hash_stripes(at, end) : kPrime5;
   hash += bytes.size();
-  for (; end - at >= 8; at += 8) hash = std::rotl(hash ^ round_of(0, load<uint64_t>(at)), 27) * kPrime1 + kPrime4;
+  for (; end - at >= 8; at += 8)
+    hash = std::rotl(hash ^ round_of(0, load<uint64_t>(at)), 27) * kPrime1 + kPrime4;
   if (end - at >= 4) {
     hash = std::rotl(hash ^ load<uint32_t>(at) * kPrime1, 23) * kPrime2 + kPrime3;
     at += 4;
@@ -166,7 +184,8 @@ void hash_rows(std::span<const Column* const> columns, int64_t rows, uint64_t* o
   std::vector<uint64_t> further(columns.size() > 1 ? static_cast<size_t>(rows) : 0);
   for (const Column* column : columns.subspan(1)) {
     hash_column(*column, further.data());
-    for (int64_t row = 0; row < rows; ++row) out[row] = hash_combine(out[row], further[static_cast<size_t>(row)]);
+    for (int64_t row = 0; row < rows; ++row)
+      out[row] = hash_combine(out[row], further[static_cast<size_t>(row)]);
   }
 }
 

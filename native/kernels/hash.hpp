@@ -1,4 +1,5 @@
-// The engine's hash of values and rows. What it is, is written in backends/hash.py; this must equal it bit for bit.
+// The engine's hash of values and rows. What it is, is written in backends/hash.py; this must equal it bit
+// for bit.
 #pragma once
 
 #include <bit>
@@ -24,7 +25,9 @@ constexpr uint64_t hash_mix(uint64_t x) {
   return x;
 }
 
-constexpr uint64_t hash_word(uint64_t x) { return hash_mix(x ^ kGolden); }
+constexpr uint64_t hash_word(uint64_t x) {
+  return hash_mix(x ^ kGolden);
+}
 
 // Joins the hash of a further column to that of the columns before it.
 constexpr uint64_t hash_combine(uint64_t row, uint64_t column) {
@@ -50,7 +53,8 @@ constexpr uint32_t partition_of(uint64_t hash, uint32_t partitions) {
   return static_cast<uint32_t>(((hash >> 32) * partitions) >> 32);
 }
 
-// Writes the hash of each value of one column into `out`, which has `column.rows` entries. Throws Unsupported for Kind::Other.
+// Writes the hash of each value of one column into `out`, which has `column.rows` entries. Throws Unsupported
+// for Kind::Other.
 void hash_column(const Column& column, uint64_t* out);
 
 // Writes the hash of each of `rows` rows over `columns` into `out`.

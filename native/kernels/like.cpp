@@ -77,11 +77,13 @@ size_t LikePattern::find(const Piece& piece, std::string_view text, size_t from,
 bool LikePattern::match_suffix(const Piece& piece, std::string_view text, size_t from) {
   size_t end = 0;
   if (piece.any.empty()) {
-    return text.size() - from >= piece.bytes.size() && match_at(piece, text, text.size() - piece.bytes.size(), end);
+    return text.size() - from >= piece.bytes.size() &&
+           match_at(piece, text, text.size() - piece.bytes.size(), end);
   }
   // Every character of the piece, any or not, is one of the text: step back as many.
   size_t characters = 0;
-  for (size_t index = 0; index < piece.bytes.size(); ++index) characters += !is_continuation(piece.bytes[index]);
+  for (size_t index = 0; index < piece.bytes.size(); ++index)
+    characters += !is_continuation(piece.bytes[index]);
   size_t at = text.size();
   for (; characters > 0; --characters) {
     if (at <= from) return false;

@@ -1,4 +1,5 @@
-// LIKE: % stands for any text, _ for one character (code point), an escape character takes the next one as it is.
+// LIKE: % stands for any text, _ for one character (code point), an escape character takes the next one as it
+// is.
 #pragma once
 
 #include <cstdint>

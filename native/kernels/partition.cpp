@@ -26,7 +26,8 @@ Partitioning partition_rows(std::span<const Column* const> keys, int64_t rows, u
   return result;
 }
 
-std::vector<std::vector<OutputColumn>> split(const std::vector<Column>& columns, const Partitioning& partitioning) {
+std::vector<std::vector<OutputColumn>> split(const std::vector<Column>& columns,
+                                             const Partitioning& partitioning) {
   std::vector<std::vector<OutputColumn>> parts(partitioning.offsets.size() - 1);
   for (size_t part = 0; part < parts.size(); ++part) {
     Column rows;

@@ -21,6 +21,7 @@ Partitioning partition_rows(std::span<const Column* const> keys, int64_t rows, u
 
 // The columns of each partition; every partition owns its memory, so that it can be given up alone.
 // Throws Unsupported for columns of Kind::Other.
-std::vector<std::vector<OutputColumn>> split(const std::vector<Column>& columns, const Partitioning& partitioning);
+std::vector<std::vector<OutputColumn>> split(const std::vector<Column>& columns,
+                                             const Partitioning& partitioning);
 
 }  // namespace bireme

@@ -8,7 +8,9 @@ namespace bireme {
 
 namespace {
 
-bool same(const char* a, const char* b, size_t size) { return size == 0 || std::memcmp(a, b, size) == 0; }
+bool same(const char* a, const char* b, size_t size) {
+  return size == 0 || std::memcmp(a, b, size) == 0;
+}
 
 // For texts too short for a block, and where there are no blocks.
 size_t find_plainly(std::string_view text, std::string_view needle, size_t from) {
@@ -26,8 +28,9 @@ size_t find_plainly(std::string_view text, std::string_view needle, size_t from)
 
 constexpr size_t kBlock = 16;
 
-// Compares the first and the last byte of the needle at 16 places at once, and the rest only where both agree. The last block
-// is moved back to end with the text, so it may look at places twice, but never past the end.
+// Compares the first and the last byte of the needle at 16 places at once, and the rest only where both
+// agree. The last block is moved back to end with the text, so it may look at places twice, but never past
+// the end.
 size_t find_in_blocks(std::string_view text, std::string_view needle) {
   const __m128i first = _mm_set1_epi8(needle.front());
   const __m128i last = _mm_set1_epi8(needle.back());

@@ -12,7 +12,9 @@ inline constexpr size_t kNotFound = std::string_view::npos;
 // Where `needle` first occurs in `text`, in bytes; kNotFound where it does not.
 size_t find_bytes(std::string_view text, std::string_view needle);
 
-inline bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+inline bool is_continuation(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
+}
 
 inline bool is_ascii(std::string_view text) {
   size_t at = 0;

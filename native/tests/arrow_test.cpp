@@ -1,4 +1,5 @@
-// The C data interface in both directions: what is exported comes back, slices and offsets count, nothing leaks or is released twice.
+// The C data interface in both directions: what is exported comes back, slices and offsets count, nothing
+// leaks or is released twice.
 #include <cstring>
 #include <vector>
 
@@ -103,7 +104,8 @@ void check_types() {
   CHECK(parse_type("d:12,2,64").kind == Kind::Decimal64 && parse_type("d:12,2,64").scale == 2);
   CHECK(parse_type("d:38,10").kind == Kind::Decimal128 && parse_type("d:38,10").precision == 38);
   CHECK(parse_type("d:60,10,256").kind == Kind::Other && parse_type("d:5,-2").kind == Kind::Other);
-  CHECK(parse_type("tsu:Europe/Zurich").kind == Kind::Timestamp && parse_type("tsu:Europe/Zurich").unit == 'u');
+  CHECK(parse_type("tsu:Europe/Zurich").kind == Kind::Timestamp &&
+        parse_type("tsu:Europe/Zurich").unit == 'u');
   CHECK(parse_type("ttm").kind == Kind::Time32 && parse_type("ttu").kind == Kind::Time64);
   CHECK(parse_type("tdD").kind == Kind::Date32 && parse_type("tdm").kind == Kind::Other);
   CHECK(parse_type("+l").kind == Kind::Other && parse_type("vu").kind == Kind::Other);
@@ -122,7 +124,9 @@ void check_pool() {
   const Buffer second(1 << 20);
   CHECK(second.data() == place);
   set_pool_limit(0);
-  { const Buffer third(1 << 20); }
+  {
+    const Buffer third(1 << 20);
+  }
   CHECK(pool_statistics().bytes_pooled == 0);
   Buffer grown(10);
   std::memset(grown.data(), 7, 10);

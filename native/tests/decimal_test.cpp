@@ -1,4 +1,5 @@
-// Decimal arithmetic at its edges: bounds, rounding half away from zero, and the loops against 128-bit arithmetic.
+// Decimal arithmetic at its edges: bounds, rounding half away from zero, and the loops against 128-bit
+// arithmetic.
 #include "kernels/decimal.hpp"
 
 #include <cstdint>
@@ -35,9 +36,12 @@ void check_formats() {
 
 int128 exact(Arithmetic op, int64_t a, int64_t b) {
   switch (op) {
-    case Arithmetic::Add: return static_cast<int128>(a) + b;
-    case Arithmetic::Subtract: return static_cast<int128>(a) - b;
-    case Arithmetic::Multiply: return static_cast<int128>(a) * b;
+    case Arithmetic::Add:
+      return static_cast<int128>(a) + b;
+    case Arithmetic::Subtract:
+      return static_cast<int128>(a) - b;
+    case Arithmetic::Multiply:
+      return static_cast<int128>(a) * b;
   }
   return 0;
 }

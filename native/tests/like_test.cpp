@@ -39,7 +39,8 @@ std::string_view exact_view(std::vector<char>& memory, const std::string& text) 
 
 std::string draw(std::mt19937& random, const std::vector<std::string>& letters, size_t length_max) {
   std::string text;
-  for (size_t left = random() % (length_max + 1); left > 0; --left) text += letters[random() % letters.size()];
+  for (size_t left = random() % (length_max + 1); left > 0; --left)
+    text += letters[random() % letters.size()];
   return text;
 }
 
@@ -54,7 +55,8 @@ void check_random(uint32_t seed) {
     const LikePattern compiled(pattern, '\\');
     const bool got = compiled.matches(exact_view(memory, text));
     CHECK(got == naive(text, pattern));
-    if (got != naive(text, pattern)) std::fprintf(stderr, "  '%s' like '%s'\n", text.c_str(), pattern.c_str());
+    if (got != naive(text, pattern))
+      std::fprintf(stderr, "  '%s' like '%s'\n", text.c_str(), pattern.c_str());
   }
 }
 
@@ -80,6 +82,7 @@ int main() {
   CHECK(LikePattern("abc\\", -1).matches("abc\\"));
   CHECK(LikePattern("%special%requests%", -1).matches("the special and the requests"));
   CHECK(!LikePattern("%special%requests%", -1).matches("requests that are special"));
-  CHECK(count_characters("aé漢") == 3 && is_ascii("plain text of some length") && !is_ascii("plain text of some lengté"));
+  CHECK(count_characters("aé漢") == 3 && is_ascii("plain text of some length") &&
+        !is_ascii("plain text of some lengté"));
   return test::finish();
 }

@@ -20,11 +20,17 @@ std::vector<T> draw(std::mt19937_64& random) {
   std::vector<T> values(kRows);
   for (T& value : values) {
     if constexpr (std::is_floating_point_v<T>) {
-      const T corners[] = {0, static_cast<T>(-0.0), std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::infinity(),
-                           -std::numeric_limits<T>::infinity(), 1, -1};
+      const T corners[] = {0,
+                           static_cast<T>(-0.0),
+                           std::numeric_limits<T>::quiet_NaN(),
+                           std::numeric_limits<T>::infinity(),
+                           -std::numeric_limits<T>::infinity(),
+                           1,
+                           -1};
       value = corners[random() % 7];
     } else {
-      const T corners[] = {0, 1, static_cast<T>(-1), std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
+      const T corners[] = {0, 1, static_cast<T>(-1), std::numeric_limits<T>::min(),
+                           std::numeric_limits<T>::max()};
       value = random() % 2 == 0 ? corners[random() % 5] : static_cast<T>(random());
     }
   }
@@ -41,12 +47,18 @@ int order(T a, T b) {
 
 bool holds(Comparison comparison, int order) {
   switch (comparison) {
-    case Comparison::Eq: return order == 0;
-    case Comparison::Ne: return order != 0;
-    case Comparison::Lt: return order < 0;
-    case Comparison::Le: return order <= 0;
-    case Comparison::Gt: return order > 0;
-    case Comparison::Ge: return order >= 0;
+    case Comparison::Eq:
+      return order == 0;
+    case Comparison::Ne:
+      return order != 0;
+    case Comparison::Lt:
+      return order < 0;
+    case Comparison::Le:
+      return order <= 0;
+    case Comparison::Gt:
+      return order > 0;
+    case Comparison::Ge:
+      return order >= 0;
   }
   return false;
 }
@@ -74,7 +86,8 @@ void check_arithmetic(const Loops& table, Physical physical, std::mt19937_64& ra
     for (int form = 0; form < kFormCount; ++form) {
       T out[kRows];
       uint8_t bad[kRows];
-      const bool any = table.arithmetic[op][static_cast<int>(physical)][form](a.data(), b.data(), out, bad, kRows, 0);
+      const bool any =
+          table.arithmetic[op][static_cast<int>(physical)][form](a.data(), b.data(), out, bad, kRows, 0);
       bool expected = false;
       for (int64_t row = 0; row < kRows; ++row) {
         const T x = a[form == static_cast<int>(Form::ConstantVector) ? 0 : row];
@@ -155,7 +168,8 @@ void check_blend(const Loops& table, std::mt19937_64& random) {
     const int a_step = steps & 1;
     const int b_step = steps >> 1;
     table.blend[3](mask.data(), a.data(), a_step, b.data(), b_step, kRows, out.data());
-    for (int64_t row = 0; row < kRows; ++row) CHECK(out[row] == (mask[row] ? a[row * a_step] : b[row * b_step]));
+    for (int64_t row = 0; row < kRows; ++row)
+      CHECK(out[row] == (mask[row] ? a[row * a_step] : b[row * b_step]));
   }
 }
 

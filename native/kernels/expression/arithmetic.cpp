@@ -39,7 +39,9 @@ void bounded128(Call& call) {
   run_loop(call, loops().bounded128[static_cast<int>(op)]);
 }
 
-void multiply_wide(Call& call) { run_loop(call, loops().multiply_wide); }
+void multiply_wide(Call& call) {
+  run_loop(call, loops().multiply_wide);
+}
 
 // Whether the argument types prove that every result fits the result type.
 bool proven(const Node& node, Arithmetic op) {
@@ -52,8 +54,8 @@ template <Arithmetic op>
 void resolve_decimal(Node& node) {
   const Type& a = node.arg_types[0];
   const Type& b = node.arg_types[1];
-  const bool scales_fit =
-      op == Arithmetic::Multiply ? a.scale + b.scale == node.type.scale : a.scale == b.scale && a.scale == node.type.scale;
+  const bool scales_fit = op == Arithmetic::Multiply ? a.scale + b.scale == node.type.scale
+                                                     : a.scale == b.scale && a.scale == node.type.scale;
   if (!scales_fit || a.kind != b.kind || !is_decimal(a.kind)) no_kernel(node);
   const bool fits = proven(node, op);
   node.can_raise |= !fits;
@@ -110,7 +112,8 @@ void negate(Call& call) {
   } else if constexpr (sizeof(T) == 16) {
     map_unary<T, T>(call, [](T value) { return static_cast<T>(-static_cast<uint128>(value)); });
   } else {
-    map_checked<Overflow, T, T>(call, [](T value, T& out) { return __builtin_sub_overflow(T{0}, value, &out); });
+    map_checked<Overflow, T, T>(call,
+                                [](T value, T& out) { return __builtin_sub_overflow(T{0}, value, &out); });
   }
 }
 
@@ -119,7 +122,8 @@ void absolute(Call& call) {
   if constexpr (std::is_floating_point_v<T>) {
     map_unary<T, T>(call, [](T value) { return std::abs(value); });
   } else if constexpr (sizeof(T) == 16) {
-    map_unary<T, T>(call, [](T value) { return value < 0 ? static_cast<T>(-static_cast<uint128>(value)) : value; });
+    map_unary<T, T>(call,
+                    [](T value) { return value < 0 ? static_cast<T>(-static_cast<uint128>(value)) : value; });
   } else if constexpr (std::is_signed_v<T>) {
     map_checked<Overflow, T, T>(call, [](T value, T& out) {
       if (value < 0) return __builtin_sub_overflow(T{0}, value, &out);
@@ -152,8 +156,12 @@ struct Absolute {
   static void run(Call& call) { absolute<T>(call); }
 };
 
-void resolve_negate(Node& node, std::span<const Node* const>) { resolve_same<Negate>(node); }
-void resolve_abs(Node& node, std::span<const Node* const>) { resolve_same<Absolute>(node); }
+void resolve_negate(Node& node, std::span<const Node* const>) {
+  resolve_same<Negate>(node);
+}
+void resolve_abs(Node& node, std::span<const Node* const>) {
+  resolve_same<Absolute>(node);
+}
 
 template <typename T>
 void divide_floats(Call& call) {
@@ -269,6 +277,8 @@ constexpr Function kFunctions[] = {
 
 }  // namespace
 
-std::span<const Function> arithmetic_functions() { return kFunctions; }
+std::span<const Function> arithmetic_functions() {
+  return kFunctions;
+}
 
 }  // namespace bireme

@@ -9,7 +9,8 @@ namespace bireme::BIREME_ISA {
 
 namespace {
 
-// Checked integer arithmetic. Narrow types compute in int64, where nothing overflows, and check once: that loop vectorises.
+// Checked integer arithmetic. Narrow types compute in int64, where nothing overflows, and check once: that
+// loop vectorises.
 template <typename T>
 constexpr bool kNarrow = sizeof(T) <= 4;
 
@@ -141,8 +142,9 @@ bool apply(const void* left, const void* right, void* result, uint8_t* bad, int6
   return any != 0;
 }
 
-// Products of decimals. Most columns hold values far below what their types allow, so the operands' magnitudes are looked at
-// first: where both fit 31 bits and the product cannot reach the bound, one instruction multiplies four rows.
+// Products of decimals. Most columns hold values far below what their types allow, so the operands'
+// magnitudes are looked at first: where both fit 31 bits and the product cannot reach the bound, one
+// instruction multiplies four rows.
 struct Magnitude {
   static int bits(const int64_t* values, int64_t rows) {
     uint64_t any = 0;
@@ -152,16 +154,19 @@ struct Magnitude {
 };
 
 template <Form form>
-void multiply_short(const int64_t* __restrict a, const int64_t* __restrict b, int64_t* __restrict out, int64_t rows) {
+void multiply_short(const int64_t* __restrict a, const int64_t* __restrict b, int64_t* __restrict out,
+                    int64_t rows) {
   int64_t row = 0;
 #ifdef __AVX2__
   const __m256i a_constant = _mm256_set1_epi64x(a[0]);
   const __m256i b_constant = _mm256_set1_epi64x(b[0]);
   for (; row + 4 <= rows; row += 4) {
-    const __m256i x =
-        form == Form::ConstantVector ? a_constant : _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a + row));
-    const __m256i y =
-        form == Form::VectorConstant ? b_constant : _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b + row));
+    const __m256i x = form == Form::ConstantVector
+                          ? a_constant
+                          : _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a + row));
+    const __m256i y = form == Form::VectorConstant
+                          ? b_constant
+                          : _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b + row));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + row), _mm256_mul_epi32(x, y));
   }
 #endif
@@ -171,12 +176,14 @@ void multiply_short(const int64_t* __restrict a, const int64_t* __restrict b, in
 }
 
 template <Form form>
-bool multiply_decimals(const void* left, const void* right, void* result, uint8_t* bad, int64_t rows, int128 limit) {
+bool multiply_decimals(const void* left, const void* right, void* result, uint8_t* bad, int64_t rows,
+                       int128 limit) {
   const int64_t* a = static_cast<const int64_t*>(left);
   const int64_t* b = static_cast<const int64_t*>(right);
   const int a_bits = Magnitude::bits(a, form == Form::ConstantVector ? 1 : rows);
   const int b_bits = Magnitude::bits(b, form == Form::VectorConstant ? 1 : rows);
-  const bool below_bound = a_bits + b_bits < 63 && (uint64_t{1} << (a_bits + b_bits)) <= static_cast<uint64_t>(limit);
+  const bool below_bound =
+      a_bits + b_bits < 63 && (uint64_t{1} << (a_bits + b_bits)) <= static_cast<uint64_t>(limit);
   if (a_bits > 31 || b_bits > 31 || !below_bound) {
     return apply<int64_t, int64_t, Bounded<Multiply>, form>(left, right, result, bad, rows, limit);
   }

@@ -1,8 +1,8 @@
 // Casts among numbers, booleans, dates and timestamps, and of some of them to text.
 //
-// What a cast does to a value is written in plan/functions/conversion.py: numbers to fewer decimal places round half away from zero,
-// floats to integers half to even. What does not fit is a ConversionFault; with text "overflow" (the end of an
-// arithmetic that had to be done in a wider type) an Overflow.
+// What a cast does to a value is written in plan/functions/conversion.py: numbers to fewer decimal places
+// round half away from zero, floats to integers half to even. What does not fit is a ConversionFault; with
+// text "overflow" (the end of an arithmetic that had to be done in a wider type) an Overflow.
 #include <cmath>
 #include <limits>
 
@@ -26,7 +26,8 @@ Range range_of(const Type& type, int128 bound) {
   if (type.kind == Kind::Bool) return range;
   visit_number(physical_of(type.kind), [&range]<typename T>(T) {
     if constexpr (!std::is_floating_point_v<T>) {
-      range = {static_cast<int128>(std::numeric_limits<T>::min()), static_cast<int128>(std::numeric_limits<T>::max())};
+      range = {static_cast<int128>(std::numeric_limits<T>::min()),
+               static_cast<int128>(std::numeric_limits<T>::max())};
     }
   });
   return range;
@@ -119,20 +120,29 @@ void decimals_rounded(Call& call) {
 // The digits before the point that values of a type can have.
 int whole_digits(const Type& type) {
   switch (type.kind) {
-    case Kind::Bool: return 1;
+    case Kind::Bool:
+      return 1;
     case Kind::Int8:
-    case Kind::UInt8: return 3;
+    case Kind::UInt8:
+      return 3;
     case Kind::Int16:
-    case Kind::UInt16: return 5;
+    case Kind::UInt16:
+      return 5;
     case Kind::Int32:
-    case Kind::UInt32: return 10;
-    case Kind::Int64: return 19;
-    case Kind::UInt64: return 20;
-    default: return type.precision - type.scale;
+    case Kind::UInt32:
+      return 10;
+    case Kind::Int64:
+      return 19;
+    case Kind::UInt64:
+      return 20;
+    default:
+      return type.precision - type.scale;
   }
 }
 
-bool is_exact(Kind kind) { return is_integer(kind) || is_decimal(kind) || kind == Kind::Bool; }
+bool is_exact(Kind kind) {
+  return is_integer(kind) || is_decimal(kind) || kind == Kind::Bool;
+}
 
 // Whether every value of `from` lies in `to`.
 bool proven(const Node& node) {
@@ -191,7 +201,8 @@ void exact_to_double(Call& call) {
 template <typename In>
 void exact_to_float(Call& call) {
   const double divisor = static_cast<double>(power_of_ten(call.node.arg_types[0].scale));
-  map_unary<In, float>(call, [divisor](In value) { return static_cast<float>(static_cast<double>(value) / divisor); });
+  map_unary<In, float>(
+      call, [divisor](In value) { return static_cast<float>(static_cast<double>(value) / divisor); });
 }
 
 void narrow_float(Call& call) {
@@ -234,7 +245,8 @@ void resolve_to_float(Node& node) {
     node.kernel = narrow_float;
     node.can_raise |= !node.safe;
   } else {
-    visit_exact(from, [&]<typename In>(In) { node.kernel = to_double ? exact_to_double<In> : exact_to_float<In>; });
+    visit_exact(from,
+                [&]<typename In>(In) { node.kernel = to_double ? exact_to_double<In> : exact_to_float<In>; });
   }
 }
 
@@ -252,16 +264,23 @@ void resolve_from_float(Node& node) {
 
 int64_t ticks_a_second(char unit) {
   switch (unit) {
-    case 's': return 1;
-    case 'm': return 1'000;
-    case 'u': return 1'000'000;
-    default: return 1'000'000'000;
+    case 's':
+      return 1;
+    case 'm':
+      return 1'000;
+    case 'u':
+      return 1'000'000;
+    default:
+      return 1'000'000'000;
   }
 }
 
-int64_t floor_divide(int64_t value, int64_t divisor) { return value / divisor - (value % divisor < 0); }
+int64_t floor_divide(int64_t value, int64_t divisor) {
+  return value / divisor - (value % divisor < 0);
+}
 
-// numbers[0]: the factor to multiply by, or (negated) to divide by; timestamps of a coarser unit are rounded, dates rounded down.
+// numbers[0]: the factor to multiply by, or (negated) to divide by; timestamps of a coarser unit are rounded,
+// dates rounded down.
 template <typename In, typename Out>
 void rescale_time(Call& call) {
   const int64_t factor = call.node.numbers[0];
@@ -326,7 +345,8 @@ void dates_to_text(Call& call) {
   constexpr int64_t kLast = days_of(9999, 12, 31);
   for (int64_t row = 0; row < call.rows; ++row) {
     const bool valid = call.valid == nullptr || call.valid[row];
-    if (valid && (days[row] < kFirst || days[row] > kLast)) throw NeedsReference("cast of a far date to varchar");
+    if (valid && (days[row] < kFirst || days[row] > kLast))
+      throw NeedsReference("cast of a far date to varchar");
   }
   to_text(call);
 }
@@ -360,6 +380,8 @@ constexpr Function kFunctions[] = {{"cast", resolve_cast}};
 
 }  // namespace
 
-std::span<const Function> cast_functions() { return kFunctions; }
+std::span<const Function> cast_functions() {
+  return kFunctions;
+}
 
 }  // namespace bireme

@@ -12,7 +12,9 @@ namespace {
 constexpr Comparison kFlipped[] = {Comparison::Eq, Comparison::Ne, Comparison::Gt,
                                    Comparison::Ge, Comparison::Lt, Comparison::Le};
 
-int order_of(const Str& a, const Str& b) { return a.view().compare(b.view()); }
+int order_of(const Str& a, const Str& b) {
+  return a.view().compare(b.view());
+}
 
 bool equal(const Str& a, const Str& b) {
   return a.size == b.size && (a.size == 0 || std::memcmp(a.data, b.data, a.size) == 0);
@@ -26,23 +28,32 @@ void compare_strings(const Vector& a, const Vector& b, int64_t rows, uint8_t* ou
 void compare_strings(Comparison comparison, const Vector& a, const Vector& b, int64_t rows, uint8_t* out) {
   const auto run = [&](auto test) { compare_strings(a, b, rows, out, test); };
   switch (comparison) {
-    case Comparison::Eq: return run(equal);
-    case Comparison::Ne: return run([](const Str& x, const Str& y) { return !equal(x, y); });
-    case Comparison::Lt: return run([](const Str& x, const Str& y) { return order_of(x, y) < 0; });
-    case Comparison::Le: return run([](const Str& x, const Str& y) { return order_of(x, y) <= 0; });
-    case Comparison::Gt: return run([](const Str& x, const Str& y) { return order_of(x, y) > 0; });
-    case Comparison::Ge: return run([](const Str& x, const Str& y) { return order_of(x, y) >= 0; });
+    case Comparison::Eq:
+      return run(equal);
+    case Comparison::Ne:
+      return run([](const Str& x, const Str& y) { return !equal(x, y); });
+    case Comparison::Lt:
+      return run([](const Str& x, const Str& y) { return order_of(x, y) < 0; });
+    case Comparison::Le:
+      return run([](const Str& x, const Str& y) { return order_of(x, y) <= 0; });
+    case Comparison::Gt:
+      return run([](const Str& x, const Str& y) { return order_of(x, y) > 0; });
+    case Comparison::Ge:
+      return run([](const Str& x, const Str& y) { return order_of(x, y) >= 0; });
   }
 }
 
-void compare(Comparison comparison, Physical physical, const Vector& a, const Vector& b, int64_t rows, uint8_t* out) {
+void compare(Comparison comparison, Physical physical, const Vector& a, const Vector& b, int64_t rows,
+             uint8_t* out) {
   if (physical == Physical::Str) return compare_strings(comparison, a, b, rows, out);
   const auto loop = [physical](Comparison which, bool constant) {
     return loops().compare[static_cast<int>(which)][static_cast<int>(physical)][constant];
   };
   switch (form_of(a, b)) {
-    case Form::VectorVector: return loop(comparison, false)(a.data, b.data, out, rows);
-    case Form::VectorConstant: return loop(comparison, true)(a.data, b.data, out, rows);
+    case Form::VectorVector:
+      return loop(comparison, false)(a.data, b.data, out, rows);
+    case Form::VectorConstant:
+      return loop(comparison, true)(a.data, b.data, out, rows);
     case Form::ConstantVector:
       return loop(kFlipped[static_cast<int>(comparison)], true)(b.data, a.data, out, rows);
   }
@@ -58,8 +69,8 @@ bool comparable(const Node& node) {
   if (node.args.size() != 2 || node.type.kind != Kind::Bool) return false;
   const Type& a = node.arg_types[0];
   const Type& b = node.arg_types[1];
-  return a.kind == b.kind && a.scale == b.scale && a.unit == b.unit && a.kind != Kind::Null && a.kind != Kind::Interval &&
-         a.kind != Kind::Other;
+  return a.kind == b.kind && a.scale == b.scale && a.unit == b.unit && a.kind != Kind::Null &&
+         a.kind != Kind::Interval && a.kind != Kind::Other;
 }
 
 template <Comparison comparison>
@@ -148,7 +159,8 @@ void probe_items(const Items& items, const Vector& vector, int64_t rows, uint8_t
   for (int64_t row = 0; row < rows; ++row) {
     const T& value = vector.at<T>(row);
     uint64_t slot = hash_item(value) & items.mask;
-    while (items.slots[slot] >= 0 && !same_item(values[items.slots[slot]], value)) slot = (slot + 1) & items.mask;
+    while (items.slots[slot] >= 0 && !same_item(values[items.slots[slot]], value))
+      slot = (slot + 1) & items.mask;
     out[row] = items.slots[slot] >= 0;
   }
 }
@@ -201,7 +213,8 @@ void resolve_in(Node& node, std::span<const Node* const> args) {
       items->has_null = true;
       continue;
     }
-    if (arg->type.kind != type.kind || arg->type.scale != type.scale || arg->type.unit != type.unit) no_kernel(node);
+    if (arg->type.kind != type.kind || arg->type.scale != type.scale || arg->type.unit != type.unit)
+      no_kernel(node);
     items->values.insert(items->values.end(), arg->value, arg->value + width);
     ++items->count;
   }
@@ -229,6 +242,8 @@ constexpr Function kFunctions[] = {
 
 }  // namespace
 
-std::span<const Function> comparison_functions() { return kFunctions; }
+std::span<const Function> comparison_functions() {
+  return kFunctions;
+}
 
 }  // namespace bireme

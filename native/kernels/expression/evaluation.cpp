@@ -12,7 +12,9 @@ namespace bireme {
 
 namespace {
 
-int log_width(Physical physical) { return std::countr_zero(static_cast<uint64_t>(width_of(physical))); }
+int log_width(Physical physical) {
+  return std::countr_zero(static_cast<uint64_t>(width_of(physical)));
+}
 
 const uint8_t kNo = 0;
 
@@ -95,7 +97,8 @@ Vector Evaluation::load(const Scope& scope, const Node& node, void* target) {
   if (scope.dictionary == node.column && scope.null_entry) return null_constant();
   const Column& column = scope.dictionary == node.column ? *whole.dictionary : whole;
   if (is_string(column.type.kind)) return load_validity(scope, column, load_strings(scope, column));
-  if (column.is_dictionary()) throw Unsupported("a dictionary of '" + column.type.format + "' in an expression");
+  if (column.is_dictionary())
+    throw Unsupported("a dictionary of '" + column.type.format + "' in an expression");
   Vector vector{target, nullptr, false};
   if (column.type.kind == Kind::Bool) {
     auto* out = static_cast<uint8_t*>(target);
@@ -173,7 +176,8 @@ const Evaluation::Table& Evaluation::table_of(int node) {
   const int64_t entries = columns_[static_cast<size_t>(made.column)].dictionary->rows;
   table->data = table->arena.take((entries + 1) * width_of(made.physical));
   table->valid = table->arena.take_array<uint8_t>(entries + 1);
-  // Texts that kernels make must live as long as the table, so the scratch arena is the table's for the time being.
+  // Texts that kernels make must live as long as the table, so the scratch arena is the table's for the time
+  // being.
   std::swap(arena_, table->arena);
   bool has_null = false;
   Scope scope(nodes_.size());
@@ -200,14 +204,16 @@ bool Evaluation::fill_table(Table& table, int node, Scope& scope, int64_t first)
     has_null |= !valid;
     table.valid[first + row] = valid;
     std::memcpy(static_cast<char*>(table.data) + (first + row) * width,
-                static_cast<const char*>(vector.data) + (vector.constant ? 0 : row * width), static_cast<size_t>(width));
+                static_cast<const char*>(vector.data) + (vector.constant ? 0 : row * width),
+                static_cast<size_t>(width));
   }
   return has_null;
 }
 
 // ----------------------------------------------------------------------------------------------- functions
 
-const uint8_t* Evaluation::combined_validity(std::span<const Vector* const> args, int64_t rows, bool& all_null) {
+const uint8_t* Evaluation::combined_validity(std::span<const Vector* const> args, int64_t rows,
+                                             bool& all_null) {
   const uint8_t* combined = nullptr;
   for (const Vector* arg : args) {
     if (arg->valid == nullptr) continue;
@@ -246,7 +252,8 @@ Vector Evaluation::call(Scope& scope, int node) {
     valid = combined_validity(given, rows, all_null);
     if (all_null) return null_constant();
   }
-  Call call{made, given, rows, arena_, constant ? arena_.take(width_of(made.physical)) : room(scope, node), valid};
+  Call call{made, given, rows, arena_, constant ? arena_.take(width_of(made.physical)) : room(scope, node),
+            valid};
   made.kernel(call);
   return {call.out, call.valid, constant};
 }

@@ -1,8 +1,9 @@
 // Computing nodes over a set of rows of one batch.
 //
-// A Scope is a set of rows, at most kVectorRows, of the batch, of a column's dictionary, or of another scope; each node is
-// computed at most once in a scope, and taken from the scope around it where it is known there already. A function of one
-// dictionary column is computed once per entry of the dictionary, and looked up by code.
+// A Scope is a set of rows, at most kVectorRows, of the batch, of a column's dictionary, or of another scope;
+// each node is computed at most once in a scope, and taken from the scope around it where it is known there
+// already. A function of one dictionary column is computed once per entry of the dictionary, and looked up by
+// code.
 #pragma once
 
 #include <algorithm>
@@ -24,12 +25,12 @@ struct Scope {
   const uint32_t* rows = nullptr;
   int64_t first = 0;
   int64_t count = 0;
-  int dictionary = -1;   // not rows but entries first … of this column's dictionary,
+  int dictionary = -1;      // not rows but entries first … of this column's dictionary,
   bool null_entry = false;  // or the one row in which that column is NULL
 
-  std::vector<Vector> vectors;      // by node
-  std::vector<uint8_t> known;       // by node
-  void* const* targets = nullptr;   // by node: where to put its values, or null
+  std::vector<Vector> vectors;     // by node
+  std::vector<uint8_t> known;      // by node
+  void* const* targets = nullptr;  // by node: where to put its values, or null
 
   explicit Scope(size_t nodes) : vectors(nodes), known(nodes, 0) {}
   void start_range(int64_t from, int64_t rows_count) {
@@ -47,7 +48,8 @@ struct Scope {
 
 class Evaluation {
  public:
-  // `work_rows` is about how many rows will be computed: a dictionary with more entries is not worth computing up front.
+  // `work_rows` is about how many rows will be computed: a dictionary with more entries is not worth
+  // computing up front.
   Evaluation(const std::vector<Node>& nodes, const std::vector<Column>& columns, int64_t work_rows)
       : nodes_(nodes), columns_(columns), work_rows_(work_rows), tables_(nodes.size()) {}
 

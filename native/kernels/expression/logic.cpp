@@ -1,4 +1,5 @@
-// and or not, and the tests for NULL and truth. BOOL bytes are 0 or 1 also where NULL, so they combine without branches.
+// and or not, and the tests for NULL and truth. BOOL bytes are 0 or 1 also where NULL, so they combine
+// without branches.
 #include "kernels/expression/resolve.hpp"
 
 namespace bireme {
@@ -46,7 +47,8 @@ template <bool conjunction>
 void connective(Call& call) {
   Truth result = spread(*call.args[0], call.rows, call.arena);
   for (size_t index = 1; index < call.args.size(); ++index) {
-    result = combine<conjunction>(result, spread(*call.args[index], call.rows, call.arena), call.rows, call.arena);
+    result =
+        combine<conjunction>(result, spread(*call.args[index], call.rows, call.arena), call.rows, call.arena);
   }
   std::memcpy(call.out, result.value, static_cast<size_t>(call.rows));
   call.valid = result.valid;
@@ -66,7 +68,9 @@ void resolve_connective(Node& node, std::span<const Node* const>) {
   node.kernel = connective<conjunction>;
 }
 
-void not_kernel(Call& call) { loops().not_bytes(call.args[0]->as<uint8_t>(), call.out_as<uint8_t>(), call.rows); }
+void not_kernel(Call& call) {
+  loops().not_bytes(call.args[0]->as<uint8_t>(), call.out_as<uint8_t>(), call.rows);
+}
 
 void resolve_not(Node& node, std::span<const Node* const>) {
   if (!all_bool(node) || node.args.size() != 1) no_kernel(node);
@@ -125,6 +129,8 @@ constexpr Function kFunctions[] = {
 
 }  // namespace
 
-std::span<const Function> logic_functions() { return kFunctions; }
+std::span<const Function> logic_functions() {
+  return kFunctions;
+}
 
 }  // namespace bireme

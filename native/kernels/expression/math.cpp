@@ -1,5 +1,5 @@
-// Rounding, signs, and the functions of doubles whose results are the same bits on every machine. Others (logarithms,
-// trigonometry) depend on the C library, so they run in the reference backend.
+// Rounding, signs, and the functions of doubles whose results are the same bits on every machine. Others
+// (logarithms, trigonometry) depend on the C library, so they run in the reference backend.
 #include <cmath>
 #include <limits>
 
@@ -27,14 +27,17 @@ T divide(T value, T divisor) {
   }
 }
 
-// To numbers[0] digits (of which at most the scale count): divide by a power of ten, and multiply for negative digits.
+// To numbers[0] digits (of which at most the scale count): divide by a power of ten, and multiply for
+// negative digits.
 template <Rounding mode, typename In, typename Out>
 void round_exact(Call& call) {
   const int scale = call.node.arg_types[0].scale;
   const auto digits = static_cast<int>(std::min<int64_t>(call.node.numbers[0], scale));
   const int lost = scale - digits;
-  const int128 bound_low = is_decimal(call.node.type.kind) ? -call.node.bound : int128{std::numeric_limits<Out>::min()};
-  const int128 bound_high = is_decimal(call.node.type.kind) ? call.node.bound : int128{std::numeric_limits<Out>::max()};
+  const int128 bound_low =
+      is_decimal(call.node.type.kind) ? -call.node.bound : int128{std::numeric_limits<Out>::min()};
+  const int128 bound_high =
+      is_decimal(call.node.type.kind) ? call.node.bound : int128{std::numeric_limits<Out>::max()};
   // Powers beyond 38 are larger than every value: all but the sign is lost.
   const int128 divisor = power_of_ten(std::min(lost, 38));
   const int128 factor = digits < 0 ? power_of_ten(std::min(-digits, 38)) : 1;
@@ -44,7 +47,8 @@ void round_exact(Call& call) {
     if constexpr (sizeof(In) <= 4) {
       count = lost == 0 ? int128{value} : divide<mode, int128>(value, divisor);
     } else {
-      count = lost == 0 ? static_cast<int128>(value) : divide<mode, int128>(static_cast<int128>(value), divisor);
+      count =
+          lost == 0 ? static_cast<int128>(value) : divide<mode, int128>(static_cast<int128>(value), divisor);
     }
     if (beyond) count = 0;
     const bool wrapped = __builtin_mul_overflow(count, factor, &count);
@@ -61,10 +65,14 @@ double half_away(double value) {
 template <Rounding mode>
 double round_whole(double value) {
   switch (mode) {
-    case Rounding::Round: return half_away(value);
-    case Rounding::Trunc: return std::trunc(value);
-    case Rounding::Floor: return std::floor(value);
-    case Rounding::Ceil: return std::ceil(value);
+    case Rounding::Round:
+      return half_away(value);
+    case Rounding::Trunc:
+      return std::trunc(value);
+    case Rounding::Floor:
+      return std::floor(value);
+    case Rounding::Ceil:
+      return std::ceil(value);
   }
 }
 
@@ -72,7 +80,8 @@ template <Rounding mode>
 double round_double(double value, int64_t digits) {
   if (digits == 0) return round_whole<mode>(value);
   const int64_t places = digits < 0 ? -digits : digits;
-  const double power = places <= 308 ? std::pow(10.0, static_cast<double>(places)) : std::numeric_limits<double>::infinity();
+  const double power =
+      places <= 308 ? std::pow(10.0, static_cast<double>(places)) : std::numeric_limits<double>::infinity();
   double scaled = 0;
   if (digits > 0) {
     scaled = round_whole<mode>(value * power) / power;
@@ -125,7 +134,8 @@ void sign_kernel(Call& call) {
 void resolve_sign(Node& node, std::span<const Node* const>) {
   expect_args(node, 1);
   const Kind kind = node.arg_types[0].kind;
-  if (node.type.kind != Kind::Int8 || !(is_integer(kind) || is_float(kind) || is_decimal(kind))) no_kernel(node);
+  if (node.type.kind != Kind::Int8 || !(is_integer(kind) || is_float(kind) || is_decimal(kind)))
+    no_kernel(node);
   visit_number(physical_of(kind), [&node]<typename T>(T) { node.kernel = sign_kernel<T>; });
 }
 
@@ -136,7 +146,9 @@ void double_kernel(Call& call) {
   map_unary<double, double>(call, [](double value) { return function(value); });
 }
 
-double square_root(double value) { return std::sqrt(value); }
+double square_root(double value) {
+  return std::sqrt(value);
+}
 
 template <double (*function)(double)>
 void resolve_double(Node& node, std::span<const Node* const>) {
@@ -150,9 +162,15 @@ void test_kernel(Call& call) {
   map_unary<double, uint8_t>(call, [](double value) { return static_cast<uint8_t>(test(value)); });
 }
 
-bool nan_test(double value) { return std::isnan(value); }
-bool infinite_test(double value) { return std::isinf(value); }
-bool finite_test(double value) { return std::isfinite(value); }
+bool nan_test(double value) {
+  return std::isnan(value);
+}
+bool infinite_test(double value) {
+  return std::isinf(value);
+}
+bool finite_test(double value) {
+  return std::isfinite(value);
+}
 
 template <bool (*test)(double)>
 void resolve_test(Node& node, std::span<const Node* const>) {
@@ -175,6 +193,8 @@ constexpr Function kFunctions[] = {
 
 }  // namespace
 
-std::span<const Function> math_functions() { return kFunctions; }
+std::span<const Function> math_functions() {
+  return kFunctions;
+}
 
 }  // namespace bireme

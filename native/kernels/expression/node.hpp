@@ -1,7 +1,8 @@
 // The nodes of a compiled expression, and the kernels that compute them.
 //
-// A program is a list of nodes in which every node comes after its arguments; equal subexpressions are one node. Nodes are
-// typed to the layout: casts and rescaling of decimals are nodes of their own, put there by backends/native/program.py.
+// A program is a list of nodes in which every node comes after its arguments; equal subexpressions are one
+// node. Nodes are typed to the layout: casts and rescaling of decimals are nodes of their own, put there by
+// backends/native/program.py.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,9 @@ struct Node;
 
 // One computation of a node over `rows` rows.
 //
-// For strict nodes `valid` is where all arguments are (null: everywhere), and becomes the result's validity unless the kernel
-// replaces it. `out` has room for `rows` values; a kernel may point `result` elsewhere instead.
+// For strict nodes `valid` is where all arguments are (null: everywhere), and becomes the result's validity
+// unless the kernel replaces it. `out` has room for `rows` values; a kernel may point `result` elsewhere
+// instead.
 struct Call {
   const Node& node;
   std::span<const Vector* const> args;
@@ -35,7 +37,8 @@ struct Call {
   T* out_as() const {
     return static_cast<T*>(out);
   }
-  // Marks the rows where `bad` is set and which are valid: NULL where the node is safe, else throws `Fault` for the first.
+  // Marks the rows where `bad` is set and which are valid: NULL where the node is safe, else throws `Fault`
+  // for the first.
   template <typename Fault>
   void reject(const uint8_t* bad);
 };
@@ -49,30 +52,30 @@ struct Node {
   std::string function;
   Type type;
   std::vector<int> args;
-  std::string text;              // pattern, unit, …
+  std::string text;                // pattern, unit, …
   int64_t numbers[3] = {0, 0, 0};  // digits, interval parts, …
-  bool safe = false;             // of casts: NULL instead of an error
+  bool safe = false;               // of casts: NULL instead of an error
 
   // Derived when it is added.
   NodeClass node_class = NodeClass::Function;
   Physical physical = Physical::I64;
   std::vector<Type> arg_types;
   Kernel kernel = nullptr;
-  bool strict = true;        // NULL exactly where an argument is
-  bool can_raise = false;    // this node or one below it
-  bool costly = false;       // this node or one below it works on strings
-  int column = -1;           // of columns: which; of others: the only STRING column below, or -1 if none or several
-  bool liftable = false;     // may be computed once per dictionary entry of `column`
-  int128 bound = 0;          // of decimals: the largest value of the type
-  int variant = 0;           // for the kernel's own use
+  bool strict = true;      // NULL exactly where an argument is
+  bool can_raise = false;  // this node or one below it
+  bool costly = false;     // this node or one below it works on strings
+  int column = -1;  // of columns: which; of others: the only STRING column below, or -1 if none or several
+  bool liftable = false;              // may be computed once per dictionary entry of `column`
+  int128 bound = 0;                   // of decimals: the largest value of the type
+  int variant = 0;                    // for the kernel's own use
   std::shared_ptr<const void> state;  // for the kernel's own use: a matcher, a set
   // Of literals: the value, as in a vector; text literals point into `text`.
   alignas(16) unsigned char value[16] = {};
   bool is_null = false;
 };
 
-// Fills in what a function's nodes need: kernel, strict, can_raise, variant, state. `args` are the argument nodes.
-// Throws Unsupported where there is no kernel for these types.
+// Fills in what a function's nodes need: kernel, strict, can_raise, variant, state. `args` are the argument
+// nodes. Throws Unsupported where there is no kernel for these types.
 using Resolver = void (*)(Node& node, std::span<const Node* const> args);
 
 struct Function {

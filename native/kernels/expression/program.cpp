@@ -13,8 +13,8 @@ namespace bireme {
 namespace {
 
 const Function* find_function(const std::string& name) {
-  for (const auto family : {arithmetic_functions(), comparison_functions(), logic_functions(), string_functions(),
-                            temporal_functions(), cast_functions(), math_functions()}) {
+  for (const auto family : {arithmetic_functions(), comparison_functions(), logic_functions(),
+                            string_functions(), temporal_functions(), cast_functions(), math_functions()}) {
     for (const Function& function : family) {
       if (name == function.name) return &function;
     }
@@ -91,10 +91,12 @@ int Program::add_literal(const Type& type, const void* value, bool is_null, std:
 
 int Program::add(Node node) {
   node.physical = physical_of(node.type.kind);
-  if (node.type.kind == Kind::Decimal64 || node.type.kind == Kind::Decimal128) node.bound = bound_of(node.type);
+  if (node.type.kind == Kind::Decimal64 || node.type.kind == Kind::Decimal128)
+    node.bound = bound_of(node.type);
   std::vector<const Node*> args;
   for (int arg : node.args) {
-    if (arg < 0 || arg >= static_cast<int>(nodes_.size())) throw EngineBug("a node comes before its argument");
+    if (arg < 0 || arg >= static_cast<int>(nodes_.size()))
+      throw EngineBug("a node comes before its argument");
     const Node& made = nodes_[static_cast<size_t>(arg)];
     args.push_back(&made);
     node.arg_types.push_back(made.type);
@@ -170,7 +172,8 @@ void Program::check(const std::vector<Column>& columns) const {
   for (const Node& node : nodes_) {
     if (node.node_class != NodeClass::Column) continue;
     const auto index = static_cast<size_t>(node.column);
-    if (index >= columns.size()) throw EngineBug("a batch has fewer columns than its program was compiled for");
+    if (index >= columns.size())
+      throw EngineBug("a batch has fewer columns than its program was compiled for");
     const Type& have = columns[index].type;
     if (have.kind != node.type.kind || have.scale != node.type.scale) {
       throw EngineBug("column " + std::to_string(index) + " has Arrow format '" + have.format +

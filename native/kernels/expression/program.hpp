@@ -1,9 +1,9 @@
 // A compiled filter and projection over batches.
 //
-// Two phases. The predicate's conjuncts make the list of rows that count: those that cannot fail come first, cheap ones before
-// costly ones, over whole vectors while many rows are left and over the rows left once they are few. Then outputs are computed for these
-// rows only, vector by vector, straight into their final buffers. A program is immutable once built, so any
-// number of threads may run it.
+// Two phases. The predicate's conjuncts make the list of rows that count: those that cannot fail come first,
+// cheap ones before costly ones, over whole vectors while many rows are left and over the rows left once they
+// are few. Then outputs are computed for these rows only, vector by vector, straight into their final
+// buffers. A program is immutable once built, so any number of threads may run it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ namespace bireme {
 
 class Program {
  public:
-  // Adds a node, which comes after its arguments, and returns its index. Throws Unsupported where no kernel takes these types.
+  // Adds a node, which comes after its arguments, and returns its index. Throws Unsupported where no kernel
+  // takes these types.
   int add_column(int column, const Type& type);
   int add_literal(const Type& type, const void* value, bool is_null, std::string text);
   int add(Node node);

@@ -14,26 +14,55 @@ inline Form form_of(const Vector& a, const Vector& b) {
   return a.constant ? Form::ConstantVector : Form::VectorConstant;
 }
 
-inline bool is_integer(Kind kind) { return kind >= Kind::Int8 && kind <= Kind::UInt64; }
-inline bool is_float(Kind kind) { return kind == Kind::Float32 || kind == Kind::Float64; }
-inline bool is_decimal(Kind kind) { return kind == Kind::Decimal64 || kind == Kind::Decimal128; }
+inline bool is_integer(Kind kind) {
+  return kind >= Kind::Int8 && kind <= Kind::UInt64;
+}
+inline bool is_float(Kind kind) {
+  return kind == Kind::Float32 || kind == Kind::Float64;
+}
+inline bool is_decimal(Kind kind) {
+  return kind == Kind::Decimal64 || kind == Kind::Decimal128;
+}
 
 // Calls `visit` with a value of the C++ type of a numeric layout; returns false for others.
 template <typename Visit>
 bool visit_number(Physical physical, Visit visit) {
   switch (physical) {
-    case Physical::I8: visit(int8_t{}); return true;
-    case Physical::I16: visit(int16_t{}); return true;
-    case Physical::I32: visit(int32_t{}); return true;
-    case Physical::I64: visit(int64_t{}); return true;
-    case Physical::U8: visit(uint8_t{}); return true;
-    case Physical::U16: visit(uint16_t{}); return true;
-    case Physical::U32: visit(uint32_t{}); return true;
-    case Physical::U64: visit(uint64_t{}); return true;
-    case Physical::F32: visit(float{}); return true;
-    case Physical::F64: visit(double{}); return true;
-    case Physical::I128: visit(int128{}); return true;
-    default: return false;
+    case Physical::I8:
+      visit(int8_t{});
+      return true;
+    case Physical::I16:
+      visit(int16_t{});
+      return true;
+    case Physical::I32:
+      visit(int32_t{});
+      return true;
+    case Physical::I64:
+      visit(int64_t{});
+      return true;
+    case Physical::U8:
+      visit(uint8_t{});
+      return true;
+    case Physical::U16:
+      visit(uint16_t{});
+      return true;
+    case Physical::U32:
+      visit(uint32_t{});
+      return true;
+    case Physical::U64:
+      visit(uint64_t{});
+      return true;
+    case Physical::F32:
+      visit(float{});
+      return true;
+    case Physical::F64:
+      visit(double{});
+      return true;
+    case Physical::I128:
+      visit(int128{});
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -9,8 +9,8 @@ struct Sixteen {
   uint64_t low, high;
 };
 
-// Rows ascend without repetition, so eight that span eight are in sequence and are copied as one block: filters mostly
-// keep long runs of rows, or few.
+// Rows ascend without repetition, so eight that span eight are in sequence and are copied as one block:
+// filters mostly keep long runs of rows, or few.
 template <typename T>
 void gather(const void* from, const uint32_t* __restrict rows, int64_t count, void* to) {
   const T* __restrict source = static_cast<const T*>(from);
@@ -44,8 +44,8 @@ void blend_steps(const uint8_t* __restrict mask, const T* a, const T* b, int64_t
 }
 
 template <typename T>
-void blend(const uint8_t* mask, const void* first, int64_t a_step, const void* second, int64_t b_step, int64_t count,
-           void* to) {
+void blend(const uint8_t* mask, const void* first, int64_t a_step, const void* second, int64_t b_step,
+           int64_t count, void* to) {
   const T* a = static_cast<const T*>(first);
   const T* b = static_cast<const T*>(second);
   T* out = static_cast<T*>(to);
@@ -115,7 +115,8 @@ int64_t refine(const uint8_t* mask, int64_t count, uint32_t* rows) {
   return kept;
 }
 
-// Eight bits to eight bytes: multiply the byte into every lane, keep lane i's bit i, and turn non-zero into one.
+// Eight bits to eight bytes: multiply the byte into every lane, keep lane i's bit i, and turn non-zero into
+// one.
 uint64_t spread(uint8_t bits) {
   const uint64_t lanes = (bits * uint64_t{0x0101010101010101}) & uint64_t{0x8040201008040201};
   return ((lanes + uint64_t{0x7f7f7f7f7f7f7f7f}) | lanes) >> 7 & uint64_t{0x0101010101010101};

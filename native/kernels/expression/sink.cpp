@@ -27,9 +27,10 @@ Sink::Sink(const Node& node, int index, const std::vector<Column>& columns, int6
 }
 
 void Sink::offer_target(std::vector<void*>& targets, int64_t first) {
-  const bool same_layout =
-      passed_ == nullptr && !is_string(node_->type.kind) && node_->type.kind != Kind::Bool && node_->type.kind != Kind::Null;
-  if (same_layout) targets[static_cast<size_t>(index_)] = column_.values.as<char>() + first * width_of(node_->physical);
+  const bool same_layout = passed_ == nullptr && !is_string(node_->type.kind) &&
+                           node_->type.kind != Kind::Bool && node_->type.kind != Kind::Null;
+  if (same_layout)
+    targets[static_cast<size_t>(index_)] = column_.values.as<char>() + first * width_of(node_->physical);
 }
 
 void Sink::append(Evaluation& evaluation, Scope& scope, int64_t first) {
@@ -66,7 +67,8 @@ void Sink::append_fixed(const Vector& vector, int64_t first, int64_t count) {
     std::memcpy(out, vector.data, static_cast<size_t>(count * width));
     return;
   }
-  for (int64_t row = 0; row < count; ++row) std::memcpy(out + row * width, vector.data, static_cast<size_t>(width));
+  for (int64_t row = 0; row < count; ++row)
+    std::memcpy(out + row * width, vector.data, static_cast<size_t>(width));
 }
 
 void Sink::append_bools(Evaluation& evaluation, const Vector& vector, int64_t first, int64_t count) {
@@ -108,6 +110,8 @@ void Sink::append_codes(Evaluation& evaluation, const Scope& scope, int64_t firs
   append_validity({nullptr, valid, false}, first, scope.count);
 }
 
-OutputColumn Sink::finish() { return std::move(column_); }
+OutputColumn Sink::finish() {
+  return std::move(column_);
+}
 
 }  // namespace bireme

@@ -17,7 +17,8 @@ class Sink {
 
   // Has the next values written straight into the output, where its layout is that of vectors.
   void offer_target(std::vector<void*>& targets, int64_t first);
-  // Appends the node's values over `scope`, which are rows `first` … of the output; `first` is a multiple of kVectorRows.
+  // Appends the node's values over `scope`, which are rows `first` … of the output; `first` is a multiple of
+  // kVectorRows.
   void append(Evaluation& evaluation, Scope& scope, int64_t first);
   OutputColumn finish();
 

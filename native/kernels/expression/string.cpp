@@ -1,5 +1,5 @@
-// Functions of texts. Positions and lengths count code points; lower, upper, ilike and trim know ASCII only and throw NeedsReference
-// for what else they meet.
+// Functions of texts. Positions and lengths count code points; lower, upper, ilike and trim know ASCII only
+// and throw NeedsReference for what else they meet.
 #include <algorithm>
 
 #include "kernels/expression/resolve.hpp"
@@ -16,7 +16,9 @@ bool all_strings(const Node& node, size_t count) {
                      [](const Type& type) { return type.kind == Kind::String; });
 }
 
-bool is_live(const Call& call, int64_t row) { return call.valid == nullptr || call.valid[row] != 0; }
+bool is_live(const Call& call, int64_t row) {
+  return call.valid == nullptr || call.valid[row] != 0;
+}
 
 // ------------------------------------------------------------------------------------------------ tests
 
@@ -40,7 +42,8 @@ std::string lowered(std::string_view text) {
 
 void check_ascii(const Call& call) {
   for (int64_t row = 0; row < call.rows; ++row) {
-    if (is_live(call, row) && !is_ascii(call.args[0]->at<Str>(row).view())) throw NeedsReference(call.node.function);
+    if (is_live(call, row) && !is_ascii(call.args[0]->at<Str>(row).view()))
+      throw NeedsReference(call.node.function);
   }
 }
 
@@ -63,9 +66,15 @@ void resolve_like(Node& node, std::span<const Node* const>) {
   node.kernel = ignore_case ? ilike_kernel : like_kernel;
 }
 
-bool begins(std::string_view text, std::string_view part) { return text.starts_with(part); }
-bool ends(std::string_view text, std::string_view part) { return text.ends_with(part); }
-bool holds(std::string_view text, std::string_view part) { return find_bytes(text, part) != kNotFound; }
+bool begins(std::string_view text, std::string_view part) {
+  return text.starts_with(part);
+}
+bool ends(std::string_view text, std::string_view part) {
+  return text.ends_with(part);
+}
+bool holds(std::string_view text, std::string_view part) {
+  return find_bytes(text, part) != kNotFound;
+}
 
 template <bool (*test)(std::string_view, std::string_view)>
 void part_kernel(Call& call) {
@@ -97,7 +106,8 @@ void resolve_length(Node& node, std::span<const Node* const>) {
 }
 
 void resolve_octets(Node& node, std::span<const Node* const>) {
-  if (node.args.size() != 1 || !is_string(node.arg_types[0].kind) || node.type.kind != Kind::Int64) no_kernel(node);
+  if (node.args.size() != 1 || !is_string(node.arg_types[0].kind) || node.type.kind != Kind::Int64)
+    no_kernel(node);
   node.kernel = octets_kernel;
 }
 
@@ -140,7 +150,8 @@ int64_t clamp_sum(int64_t a, int64_t b) {
   return a < 0 ? INT64_MIN : INT64_MAX;
 }
 
-// As the reference's `substring`: `start` from 1, negative from the end; a negative length ends before the start.
+// As the reference's `substring`: `start` from 1, negative from the end; a negative length ends before the
+// start.
 std::string_view substring(std::string_view text, int64_t start, int64_t length, bool has_length) {
   int64_t begin = start > 0 ? start - 1 : start < 0 ? clamp_sum(count_characters(text), start) : -1;
   int64_t end = has_length ? clamp_sum(begin, length) : INT64_MAX;
@@ -157,14 +168,15 @@ void substring_kernel(Call& call) {
       continue;
     }
     const int64_t length = has_length ? call.args[2]->at<int64_t>(row) : 0;
-    out[row] = str_of(substring(call.args[0]->at<Str>(row).view(), call.args[1]->at<int64_t>(row), length, has_length));
+    out[row] = str_of(
+        substring(call.args[0]->at<Str>(row).view(), call.args[1]->at<int64_t>(row), length, has_length));
   }
 }
 
 void resolve_substring(Node& node, std::span<const Node* const>) {
-  const bool fits = (node.args.size() == 2 || node.args.size() == 3) && node.arg_types[0].kind == Kind::String &&
-                    node.arg_types[1].kind == Kind::Int64 && node.arg_types.back().kind == Kind::Int64 &&
-                    node.type.kind == Kind::String;
+  const bool fits = (node.args.size() == 2 || node.args.size() == 3) &&
+                    node.arg_types[0].kind == Kind::String && node.arg_types[1].kind == Kind::Int64 &&
+                    node.arg_types.back().kind == Kind::Int64 && node.type.kind == Kind::String;
   if (!fits) no_kernel(node);
   node.kernel = substring_kernel;
 }
@@ -179,7 +191,11 @@ void side_kernel(Call& call) {
     if (from_left) {
       out[row] = str_of(slice(text, 0, count >= 0 ? count : clamp_sum(size, count)));
     } else {
-      out[row] = str_of(slice(text, count >= 0 ? clamp_sum(size, -count) : count == INT64_MIN ? size : -count, size));
+      out[row] = str_of(slice(text,
+                              count >= 0           ? clamp_sum(size, -count)
+                              : count == INT64_MIN ? size
+                                                   : -count,
+                              size));
     }
   }
 }
@@ -195,7 +211,8 @@ std::string_view trimmed(std::string_view text, bool left, bool right, const Nod
   while (left && !text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (right && !text.empty() && text.back() == ' ') text.remove_suffix(1);
   // Other alphabets have blanks of their own.
-  const bool foreign = (left && !text.empty() && text.front() < 0) || (right && !text.empty() && text.back() < 0);
+  const bool foreign =
+      (left && !text.empty() && text.front() < 0) || (right && !text.empty() && text.back() < 0);
   if (foreign) throw NeedsReference(node.function);
   return text;
 }
@@ -259,7 +276,8 @@ void concat_kernel(Call& call) {
 
 template <bool strict>
 void resolve_concat(Node& node, std::span<const Node* const>) {
-  if (node.args.empty() || !all_strings(node, node.args.size()) || node.type.kind != Kind::String) no_kernel(node);
+  if (node.args.empty() || !all_strings(node, node.args.size()) || node.type.kind != Kind::String)
+    no_kernel(node);
   node.strict = strict;
   node.kernel = concat_kernel;
 }
@@ -287,6 +305,8 @@ constexpr Function kFunctions[] = {
 
 }  // namespace
 
-std::span<const Function> string_functions() { return kFunctions; }
+std::span<const Function> string_functions() {
+  return kFunctions;
+}
 
 }  // namespace bireme

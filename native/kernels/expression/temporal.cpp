@@ -12,14 +12,20 @@ constexpr int64_t kNanosecondsADay = 86'400'000'000'000;
 
 int64_t nanoseconds_a_tick(char unit) {
   switch (unit) {
-    case 's': return 1'000'000'000;
-    case 'm': return 1'000'000;
-    case 'u': return 1'000;
-    default: return 1;
+    case 's':
+      return 1'000'000'000;
+    case 'm':
+      return 1'000'000;
+    case 'u':
+      return 1'000;
+    default:
+      return 1;
   }
 }
 
-int64_t ticks_a_day(char unit) { return kNanosecondsADay / nanoseconds_a_tick(unit); }
+int64_t ticks_a_day(char unit) {
+  return kNanosecondsADay / nanoseconds_a_tick(unit);
+}
 
 constexpr int64_t floor_divide(int64_t value, int64_t divisor) {
   return value / divisor - (value % divisor < 0);
@@ -31,21 +37,38 @@ constexpr int64_t floor_modulo(int64_t value, int64_t divisor) {
   return rest < 0 ? rest + divisor : rest;
 }
 
-constexpr int64_t toward_zero(int64_t value, int64_t divisor) { return value / divisor; }
+constexpr int64_t toward_zero(int64_t value, int64_t divisor) {
+  return value / divisor;
+}
 
 // 0 for Monday.
-constexpr int64_t weekday(int64_t days) { return (days % 7 + 10) % 7; }
+constexpr int64_t weekday(int64_t days) {
+  return (days % 7 + 10) % 7;
+}
 
 // ------------------------------------------------------------------------------------------------ parts
 
-
-int64_t year_of(int32_t days) { return civil_of(days).year; }
-int64_t quarter_of(int32_t days) { return (civil_of(days).month + 2) / 3; }
-int64_t month_of(int32_t days) { return civil_of(days).month; }
-int64_t day_of(int32_t days) { return civil_of(days).day; }
-int64_t day_of_week(int32_t days) { return (weekday(days) + 1) % 7; }
-int64_t iso_day_of_week(int32_t days) { return weekday(days) + 1; }
-int64_t day_of_year(int32_t days) { return days - days_of(civil_of(days).year, 1, 1) + 1; }
+int64_t year_of(int32_t days) {
+  return civil_of(days).year;
+}
+int64_t quarter_of(int32_t days) {
+  return (civil_of(days).month + 2) / 3;
+}
+int64_t month_of(int32_t days) {
+  return civil_of(days).month;
+}
+int64_t day_of(int32_t days) {
+  return civil_of(days).day;
+}
+int64_t day_of_week(int32_t days) {
+  return (weekday(days) + 1) % 7;
+}
+int64_t iso_day_of_week(int32_t days) {
+  return weekday(days) + 1;
+}
+int64_t day_of_year(int32_t days) {
+  return days - days_of(civil_of(days).year, 1, 1) + 1;
+}
 
 int64_t iso_year(int32_t days) {
   return civil_of(static_cast<int32_t>(days - weekday(days) + 3)).year;
@@ -64,9 +87,8 @@ void part_of_date(Call& call) {
 template <int64_t (*part)(int32_t)>
 void part_of_timestamp(Call& call) {
   const int64_t ticks = ticks_a_day(call.node.arg_types[0].unit);
-  map_unary<int64_t, int64_t>(call, [ticks](int64_t moment) {
-    return part(static_cast<int32_t>(floor_divide(moment, ticks)));
-  });
+  map_unary<int64_t, int64_t>(
+      call, [ticks](int64_t moment) { return part(static_cast<int32_t>(floor_divide(moment, ticks))); });
 }
 
 template <int64_t (*part)(int32_t)>
@@ -87,9 +109,8 @@ void resolve_part(Node& node, std::span<const Node* const>) {
 template <int64_t modulus, int64_t divisor>
 void part_of_clock(Call& call) {
   constexpr int64_t kDay = 86'400'000'000;
-  map_unary<int64_t, int64_t>(call, [](int64_t moment) {
-    return floor_modulo(moment, kDay) % modulus / divisor;
-  });
+  map_unary<int64_t, int64_t>(call,
+                              [](int64_t moment) { return floor_modulo(moment, kDay) % modulus / divisor; });
 }
 
 template <int64_t modulus, int64_t divisor>
@@ -121,7 +142,8 @@ int64_t microseconds_in(std::string_view unit) {
   return unit == "microsecond" ? 1 : 0;
 }
 
-// The first day of the span of so many months in which a day lies; spans are counted from the year 0, toward it.
+// The first day of the span of so many months in which a day lies; spans are counted from the year 0, toward
+// it.
 int64_t first_of_months(int32_t days, int64_t span) {
   const Civil civil = civil_of(days);
   const int64_t months = toward_zero(static_cast<int64_t>(civil.year) * 12 + civil.month - 1, span) * span;
@@ -203,7 +225,8 @@ void resolve_move(Node& node, std::span<const Node* const>) {
   if (node.type.kind != Kind::Timestamp) no_kernel(node);
   if (type.kind == Kind::Date32) {
     node.kernel = move_dates;
-  } else if (type.kind == Kind::Timestamp && type.unit == node.type.unit && type.unit != 's' && type.unit != 'm') {
+  } else if (type.kind == Kind::Timestamp && type.unit == node.type.unit && type.unit != 's' &&
+             type.unit != 'm') {
     node.kernel = move_timestamps;
   } else {
     no_kernel(node);
@@ -249,6 +272,8 @@ constexpr Function kFunctions[] = {
 
 }  // namespace
 
-std::span<const Function> temporal_functions() { return kFunctions; }
+std::span<const Function> temporal_functions() {
+  return kFunctions;
+}
 
 }  // namespace bireme

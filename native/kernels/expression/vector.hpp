@@ -1,7 +1,8 @@
 // What expressions compute with: a run of at most kVectorRows values that stays in cache.
 //
-// Values lie dense (compacted to the rows that count). BOOL is a byte that is always 0 or 1, also where NULL; a string is a
-// Str into the input, a literal or the arena; everything else is as in Arrow. NULL is a byte per row: 1 where valid.
+// Values lie dense (compacted to the rows that count). BOOL is a byte that is always 0 or 1, also where NULL;
+// a string is a Str into the input, a literal or the arena; everything else is as in Arrow. NULL is a byte
+// per row: 1 where valid.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,9 @@ struct Str {
   std::string_view view() const { return {data, size}; }
 };
 
-inline Str str_of(std::string_view text) { return {text.data(), static_cast<uint32_t>(text.size()), 0}; }
+inline Str str_of(std::string_view text) {
+  return {text.data(), static_cast<uint32_t>(text.size()), 0};
+}
 
 // How values lie in a vector.
 enum class Physical : uint8_t { B8, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64, I128, Str };
@@ -31,23 +34,36 @@ inline constexpr int kPhysicalCount = 13;
 
 constexpr Physical physical_of(Kind kind) {
   switch (kind) {
-    case Kind::Int8: return Physical::I8;
-    case Kind::Int16: return Physical::I16;
+    case Kind::Int8:
+      return Physical::I8;
+    case Kind::Int16:
+      return Physical::I16;
     case Kind::Int32:
     case Kind::Date32:
-    case Kind::Time32: return Physical::I32;
-    case Kind::UInt8: return Physical::U8;
-    case Kind::UInt16: return Physical::U16;
-    case Kind::UInt32: return Physical::U32;
-    case Kind::UInt64: return Physical::U64;
-    case Kind::Float32: return Physical::F32;
-    case Kind::Float64: return Physical::F64;
-    case Kind::Decimal128: return Physical::I128;
+    case Kind::Time32:
+      return Physical::I32;
+    case Kind::UInt8:
+      return Physical::U8;
+    case Kind::UInt16:
+      return Physical::U16;
+    case Kind::UInt32:
+      return Physical::U32;
+    case Kind::UInt64:
+      return Physical::U64;
+    case Kind::Float32:
+      return Physical::F32;
+    case Kind::Float64:
+      return Physical::F64;
+    case Kind::Decimal128:
+      return Physical::I128;
     case Kind::String:
-    case Kind::Binary: return Physical::Str;
+    case Kind::Binary:
+      return Physical::Str;
     case Kind::Bool:
-    case Kind::Null: return Physical::B8;
-    default: return Physical::I64;
+    case Kind::Null:
+      return Physical::B8;
+    default:
+      return Physical::I64;
   }
 }
 
@@ -55,15 +71,20 @@ constexpr int64_t width_of(Physical physical) {
   switch (physical) {
     case Physical::B8:
     case Physical::I8:
-    case Physical::U8: return 1;
+    case Physical::U8:
+      return 1;
     case Physical::I16:
-    case Physical::U16: return 2;
+    case Physical::U16:
+      return 2;
     case Physical::I32:
     case Physical::U32:
-    case Physical::F32: return 4;
+    case Physical::F32:
+      return 4;
     case Physical::I128:
-    case Physical::Str: return 16;
-    default: return 8;
+    case Physical::Str:
+      return 16;
+    default:
+      return 8;
   }
 }
 
