@@ -15,6 +15,7 @@ from pathlib import Path
 from bireme.config import Config
 from bireme.data.tier import Tier
 from bireme.errors import BiremeError, Cancelled, OutOfRoom, Overflow, StorageError
+from bireme.observe.event import Event, TaskRetried
 from bireme.runtime.memory.ledger import Use
 from bireme.runtime.query import ResultStream
 from bireme.runtime.worker import Worker
@@ -77,7 +78,7 @@ class Outcome:
     cancelled: int = 0
     spilled: int = 0
     retried: int = 0
-    trace: list[str] = field(default_factory=list)
+    trace: list[Event] = field(default_factory=list)
 
     def add(self, other: Outcome) -> None:
         self.rows += other.rows
@@ -115,9 +116,9 @@ class SimRun:
                     group.create_task(self._close(worker, self.plan.close_after))
                 self._look_again(worker)
             self._check_empty(worker)
-        self.outcome.trace = [repr(event) for _, event in worker.recorder.events()]
+        self.outcome.trace = [event for _, event in worker.recorder.events()]
         self.outcome.spilled = self.spill.writes
-        self.outcome.retried = sum(text.startswith("TaskRetried") for text in self.outcome.trace)
+        self.outcome.retried = sum(isinstance(event, TaskRetried) for event in self.outcome.trace)
         return self.outcome
 
     async def _close(self, worker: Worker, after: float) -> None:
@@ -210,7 +211,7 @@ class SimRun:
         self._patience = 1.0 if worker.recorder.count != self._seen else min(2 * self._patience, 2_000.0)
         self._seen = worker.recorder.count
         if worker._queries or self.loop.now < 0.05:
-            self.loop.call_later(self._patience * self.rng.expovariate(50), self._look_again, worker)
+            self.loop.call_later(self._patience * self.rng.expovariate(25), self._look_again, worker)
 
     def _check_empty(self, worker: Worker) -> None:
         statistics = worker.statistics()
