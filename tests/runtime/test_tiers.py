@@ -18,7 +18,7 @@ from support.small_dags import edge
 
 from bireme.data.batch import Batch, measure
 from bireme.data.ids import BatchId, QueryId
-from bireme.data.ipc import pack, unpack
+from bireme.data.packed import pack_joined, unpack
 from bireme.data.record import record_batch
 from bireme.data.tier import Tier
 from bireme.errors import SpillCorrupt, StorageError
@@ -76,7 +76,7 @@ def test_a_pool_has_a_limit_grows_on_demand_and_reuses_pages() -> None:
     ids=lambda batch: str(batch.schema.names),
 )
 def test_packed_batches_come_back_equal(batch: pa.RecordBatch) -> None:
-    back = unpack(pack(batch))
+    back = unpack(pack_joined(batch))
     assert back.equals(batch)
     assert (back.num_rows, back.schema) == (batch.num_rows, batch.schema)
 
@@ -85,7 +85,7 @@ def test_a_slice_is_packed_and_measured_as_what_it_shows() -> None:
     whole = rows_batch(list(range(100_000)))
     part = whole.slice(5, 10)
     assert measure(part) == 80
-    assert pack(part).size < 2_000
+    assert pack_joined(part).size < 2_000
     assert measure(whole) == 800_000
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from bireme.data.ipc import pack, unpack
+from bireme.data.packed import pack_joined, unpack
 from bireme.errors import SpillCorrupt, SpillFailed, StorageError
 from bireme.storage.base import ByteRange, SpillTicket
 
@@ -76,7 +76,7 @@ class MemorySpill:
         self.flipped = 0
 
     def write(self, batch: pa.RecordBatch) -> SpillTicket:
-        data = pack(batch).to_pybytes()
+        data = pack_joined(batch).to_pybytes()
         full = self._faults.full_at is not None and self.bytes_used + len(data) > self._faults.full_at
         if full or self._rng.random() < self._faults.spill_write_fails:
             self.faulted += 1

@@ -68,6 +68,14 @@ def pack(batch: pa.RecordBatch) -> list[pa.Buffer]:
     return written.pieces()
 
 
+def pack_joined(batch: pa.RecordBatch) -> pa.Buffer:
+    """The packed batch in one buffer; its columns are copied."""
+    sink = pa.BufferOutputStream()
+    with ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return sink.getvalue()
+
+
 def packed_length(pieces: Sequence[pa.Buffer]) -> int:
     """Bytes of a packed batch."""
     return sum(map(len, pieces))

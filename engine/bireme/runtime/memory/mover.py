@@ -15,7 +15,7 @@ import pyarrow as pa
 from bireme.clock import Clock
 from bireme.data.batch import Batch
 from bireme.data.ids import EventId
-from bireme.data.ipc import pack, unpack
+from bireme.data.packed import pack_joined, unpack
 from bireme.data.tier import Tier
 from bireme.errors import EngineBug, StorageError
 from bireme.observe.event import Demoted, MoveFailed, Promoted
@@ -128,7 +128,7 @@ class Mover:
         return old.moved(Tier.DISK, ticket), reservation
 
     async def _pin(self, old: Batch, pool: PinnedPool) -> tuple[Batch, Reservation] | None:
-        packed = await self._run(pack, old.content)
+        packed = await self._run(pack_joined, old.content)
         pages = pool.take(packed.size)
         reservation = self._ledger.reserve(Tier.PINNED, packed.size, Use.BATCH) if pages is not None else None
         if pages is None or reservation is None:

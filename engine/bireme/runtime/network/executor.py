@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from bireme.data.batch import Batch
 from bireme.data.ids import BatchId, QueryId, WorkerId
-from bireme.data.ipc import pack, unpack
+from bireme.data.packed import pack_joined, unpack
 from bireme.data.tier import Tier
 from bireme.errors import BiremeError, EngineBug, PeerLost
 from bireme.observe.event import BatchReceived, BatchSent
@@ -173,7 +173,7 @@ class NetworkExecutor:
         try:
             if await lease_up(flow.holder, entry, room=self._room, mover=self._mover):
                 try:
-                    packed = await self._io.submit(pack, entry.batch.content)
+                    packed = await self._io.submit(pack_joined, entry.batch.content)
                 finally:
                     flow.holder.give_back(entry)
                 await self._transport.send(flow.peer, _batch_frame(flow, entry, packed))
