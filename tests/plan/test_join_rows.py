@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import duckdb
-import pytest
 from support.join_rows import duckdb_join_rows, joins_of
 from support.planning import catalog_of, context_over, parquet_tables
 from support.tpc_data import query_texts, tables, tpch_folder
@@ -32,7 +31,6 @@ def total_rows(scale: str) -> tuple[int, int]:
     return ours, theirs
 
 
-@pytest.mark.slow
 def test_join_orders_over_tpch_are_as_good_as_those_of_duckdb():
     ours, theirs = total_rows("0.1")
     assert theirs > 400_000, "DuckDB's profile no longer has the names that are looked for"

@@ -63,7 +63,6 @@ def test_tpch_keeps_its_meaning(tpch: Suite, name: str) -> None:
     check(tpch, query_texts("tpch")[name])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", query_texts("tpcds"))
 def test_tpcds_keeps_its_meaning(tpcds: Suite, name: str) -> None:
     check(tpcds, query_texts("tpcds")[name])

@@ -37,7 +37,6 @@ async def one_query(worker: Worker, rng: random.Random) -> bool:
     return case.right(got)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("room", [1 << 30, 300, 64])
 def test_random_plans_side_by_side(room: int) -> None:
     spill = MemorySpill()
