@@ -19,7 +19,7 @@ from bireme.frontend.arguments import column_name, column_names, elements, one_e
 from bireme.frontend.expression import Expression, tree_of
 from bireme.frontend.expression_tree import Constant, Named, Tree, conjunction
 from bireme.frontend.literal import data_type
-from bireme.frontend.resolve import Grouped, RowWise, Scalars, find_column, has_summary, reads_rows, trees
+from bireme.frontend.resolve import Grouped, RowWise, Scalars, find_column, has_summary, reads_rows, shallow, trees
 from bireme.frontend.runner import Runner
 from bireme.plan import functions
 from bireme.plan.expr import Aggregation, Column, Expr, SortKey
@@ -77,7 +77,7 @@ class Frame:
             if not isinstance(predicate, (Expression, bool)):
                 raise ArgumentFault(f"filter() takes expressions, not {type(predicate).__name__}")
         rows = RowWise(self._plan.schema)
-        predicate = rows.predicate(conjunction([tree_of(each) for each in predicates]))
+        predicate = rows.predicate(shallow(conjunction([tree_of(each) for each in predicates])))
         filtered = Filter(_windowed(self._plan, rows), predicate)
         return self._with(self._narrowed(filtered) if rows.calls else filtered)
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from bireme.errors import ArgumentFault, TypeFault
 from bireme.frontend.expression import Expression, tree_of
-from bireme.frontend.resolve import Scalars
+from bireme.frontend.resolve import Scalars, shallow
 from bireme.plan import functions
 from bireme.plan.expr import Cast, Column, Expr
 from bireme.plan.relation import Join, JoinKind, Project, Rel
@@ -55,8 +55,8 @@ def _listed(keys: Any) -> list[Any]:
 
 
 def _pair(left: Rel, right: Rel, ours: Any, theirs: Any) -> tuple[Expr, Expr]:
-    mine = Scalars(left.schema).resolve(tree_of(ours, strings_are_columns=True))
-    other = Scalars(right.schema).resolve(tree_of(theirs, strings_are_columns=True))
+    mine = Scalars(left.schema).resolve(shallow(tree_of(ours, strings_are_columns=True)))
+    other = Scalars(right.schema).resolve(shallow(tree_of(theirs, strings_are_columns=True)))
     try:
         kind = functions.common_type([mine.type, other.type])
     except TypeFault as fault:

@@ -7,7 +7,7 @@ functions over the whole frame of those that stand among columns.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL, STRING
@@ -39,6 +39,9 @@ from bireme.plan.expr import (
     WindowCall,
 )
 
+# Each level takes a few frames of Python's stack.
+_DEPTH_MAX: Final = 250
+
 
 def find_column(schema: Schema, name: str) -> int:
     """The position of the column called `name`; exactly, else without regard to case. NameFault otherwise."""
@@ -58,10 +61,25 @@ def trees(exprs: Iterable[Any], named: dict[str, Any], schema: Schema) -> list[t
         if isinstance(value, (list, tuple)):
             found += trees(value, {}, schema)
             continue
-        found += [(output_name(tree), tree) for tree in _spread(tree_of(value, strings_are_columns=True), schema)]
+        found += [
+            (output_name(tree), tree) for tree in _spread(shallow(tree_of(value, strings_are_columns=True)), schema)
+        ]
     for name, value in named.items():
-        found.append((name, tree_of(value, strings_are_columns=True)))
+        found.append((name, shallow(tree_of(value, strings_are_columns=True))))
     return found
+
+
+def shallow(tree: Tree) -> Tree:
+    """The same tree, where it is not nested deeper than what follows can walk. Raises Unsupported."""
+    level = [tree]
+    for _ in range(_DEPTH_MAX):
+        # Shared parts once: loops that double an expression are not seen twice as often by each level.
+        level = list({id(part): part for parent in level for part in _parts(parent)}.values())
+        if not level:
+            return tree
+    raise Unsupported(
+        f"an expression is nested more than {_DEPTH_MAX} levels deep; compute a part of it with with_columns() first"
+    )
 
 
 def _spread(tree: Tree, schema: Schema) -> list[Tree]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from bireme.backends.base import Kernels, Program
 from bireme.data.record import select
 from bireme.data.schema import Schema
+from bireme.operators import programs
 from bireme.operators.states import QueryStates
 from bireme.plan.expr import Column, Expr
 from bireme.plan.physical import ProgramStep
@@ -24,7 +25,7 @@ class FilterProject:
         if self._columns is None:
             predicate = None if step.predicate is None else states.resolve(step.predicate)
             exprs = [states.resolve(expr) for expr in step.exprs]
-            self._program = kernels.program(schema, predicate=predicate, exprs=exprs, names=step.names)
+            self._program = programs.compiled(kernels, schema, predicate=predicate, exprs=exprs, names=step.names)
 
     @property
     def fallbacks(self) -> tuple[str, ...]:
@@ -34,7 +35,7 @@ class FilterProject:
         if self._program is None:
             assert self._columns is not None
             return select(batch, self._columns, self._names)
-        return self._program.run(batch)
+        return programs.run(self._program, batch)
 
 
 class KeyColumns:

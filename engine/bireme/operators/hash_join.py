@@ -19,6 +19,7 @@ from bireme.data.record import record_batch, select
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL
 from bireme.errors import CardinalityFault
+from bireme.operators import programs
 from bireme.operators.filter_project import KeyColumns
 from bireme.operators.null_aware import NullAwareMarks
 from bireme.operators.states import BuiltTable, QueryStates
@@ -28,9 +29,12 @@ from bireme.plan.relation import JoinKind
 
 Rows = npt.NDArray[np.int64]
 
-# Pairs are made for at most about this many at once, so that a probe with many matches a row stays bounded.
+# Pairs are made for at most about this many at once, so that a probe with many matches a row stays bounded. How many
+# matches a row has shows in the first pieces, which are small for that.
 _PAIRS_MAX: Final = 1_048_576
-_STREAM_ROWS_FIRST: Final = 131_072
+_STREAM_ROWS_FIRST: Final = 64
+_STREAM_ROWS_MAX: Final = 131_072
+_GROWTH: Final = 8
 
 
 class PairFinder:
@@ -47,7 +51,7 @@ class PairFinder:
         if residual is not None:
             both = stream.concat(built.schema)
             resolved = states.resolve(residual)
-            self._residual = kernels.program(both, predicate=None, exprs=[resolved], names=["residual"])
+            self._residual = programs.compiled(kernels, both, predicate=None, exprs=[resolved], names=["residual"])
         self._step_rows = _STREAM_ROWS_FIRST
 
     def keys(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -73,13 +77,17 @@ class PairFinder:
         else:
             found = self._built.table.match(self._keys.run(piece))
             stream, build = found[0].to_numpy(), found[1].to_numpy()
-            if len(stream) > _PAIRS_MAX and piece.num_rows > 1:
-                # Later pieces get smaller; this one is over the mark once.
-                self._step_rows = max(1, piece.num_rows * _PAIRS_MAX // len(stream))
+            self._adapt(piece.num_rows, len(stream))
         if self._residual is not None and len(stream):
             kept = self.residual_is_true(piece, stream, build)
             stream, build = stream[kept], build[kept]
         return stream, build
+
+    def _adapt(self, rows: int, pairs: int) -> None:
+        """Sets the size of the next piece by the matches of this one."""
+        fitting = rows * _PAIRS_MAX // max(1, pairs)
+        if fitting < rows or rows >= self._step_rows:
+            self._step_rows = max(1, min(fitting, rows * _GROWTH, _STREAM_ROWS_MAX))
 
     def residual_is_true(self, piece: pa.RecordBatch, stream: Rows, build: Rows) -> npt.NDArray[np.bool_]:
         """For each pair whether the residual is TRUE."""
@@ -89,7 +97,7 @@ class PairFinder:
         right = self._kernels.take(self._built.batch, pa.array(build))
         names = [*left.schema.names, *right.schema.names]
         both = record_batch([*left.columns, *right.columns], names, len(stream))
-        return _true_values(self._residual.run(both).column(0))
+        return _true_values(programs.run(self._residual, both).column(0))
 
 
 class HashJoin:

@@ -1,0 +1,125 @@
+"""Every type through the whole engine: carried, grouped, joined and sorted, with extreme values, against DuckDB."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import bireme as bm
+
+DAYS = [datetime.date(1, 1, 1), datetime.date(9999, 12, 31), datetime.date(1969, 12, 31), None]
+MOMENTS = [datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59), datetime.datetime(1969, 12, 31)]
+COLUMNS: dict[str, pa.Array] = {
+    "truth": pa.array([True, False, None, True]),
+    "int8": pa.array([-128, 127, None, 127], pa.int8()),
+    "int64": pa.array([-(2**63), 2**63 - 1, None, 2**63 - 1], pa.int64()),
+    "uint8": pa.array([0, 255, None, 255], pa.uint8()),
+    "uint64": pa.array([0, 2**64 - 1, None, 2**63], pa.uint64()),
+    "float32": pa.array([math.nan, -math.inf, None, -0.0], pa.float32()),
+    "float64": pa.array([math.nan, 1e308, None, 0.0]),
+    "decimal18": pa.array([Decimal("9" * 16 + ".99"), Decimal("-1.10"), None, Decimal("0")], pa.decimal128(18, 2)),
+    "decimal38": pa.array([Decimal("9" * 38), Decimal("-" + "9" * 38), None, Decimal("0")], pa.decimal128(38, 0)),
+    "text": pa.array(["", "äöü日本" * 50, None, ""]),
+    "text_view": pa.array(["", "a" * 5000, None, "a"], pa.string_view()),
+    "words": pa.array(["", "a", None, "a"]).dictionary_encode(),
+    "bytes": pa.array([b"", b"\x00", None, b"\xff"]),
+    "day": pa.array(DAYS[:2] + DAYS[3:] + DAYS[:1]),
+    "clock": pa.array([datetime.time(0), datetime.time(23, 59, 59, 999999), None, datetime.time(0)], pa.time64("us")),
+    "seconds": pa.array([MOMENTS[0], MOMENTS[1], None, MOMENTS[2]], pa.timestamp("s")),
+    "micros": pa.array([MOMENTS[0], MOMENTS[1], None, MOMENTS[2]], pa.timestamp("us")),
+    "instant": pa.array([MOMENTS[0], MOMENTS[1], None, MOMENTS[2]], pa.timestamp("us", "UTC")),
+    "all_null": pa.nulls(4, pa.int64()),
+}
+NESTED: dict[str, pa.Array] = {
+    "list": pa.array([[1, None], [], None, [1, None]], pa.list_(pa.int64())),
+    "struct": pa.array([{"x": 1, "y": "a"}, None, {"x": None, "y": None}, {"x": 1, "y": "a"}]),
+    "pairs": pa.array([[("a", 1)], None, [], [("a", None)]], pa.map_(pa.string(), pa.int64())),
+}
+TABLE = pa.table({"id": pa.array(range(4), pa.int32()), **COLUMNS, **NESTED})
+CARRIED = [
+    "select id, {0} from t order by id desc",
+    "select {0} from t where id > 1 order by id",
+    "select a.id, b.{0} from t a left join t b on a.id = b.id + 1 order by a.id",
+    "select id from t where {0} is null order by id",
+    "select id, {0} from t where {0} is not null order by id limit 2 offset 1",
+    "select count({0}), count(*) from t",
+    "select id, case when id > 1 then {0} end as c from t order by id",
+    "select {0} from t where false",
+]
+COMPARED = [
+    "select {0}, count(*) from t group by {0} order by {0}",
+    "select count(distinct {0}), min({0}), max({0}) from t",
+    "select a.id, b.id from t a join t b on a.{0} = b.{0} order by 1, 2",
+    "select a.id, b.id from t a full join t b on a.{0} = b.{0} and a.id <> b.id order by 1, 2",
+    "select a.id, b.id from t a, t b where a.{0} < b.{0} order by 1, 2",
+    "select id from t order by {0} desc nulls last, id",
+    "select id from t where {0} in (select {0} from t where id > 0) order by id",
+    "select id from t where {0} is not distinct from (select {0} from t where id = 3) order by id",
+    "select id, rank() over (order by {0} nulls first) from t order by id",
+    "select {0} from t except select {0} from t where id = 1 order by 1",
+]
+CASES = [(query, name) for query in CARRIED for name in TABLE.column_names[1:]] + [
+    (query, name) for query in COMPARED for name in COLUMNS
+]
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.execute("set timezone = 'UTC'")
+        connection.register("arrow", TABLE)
+        connection.execute("create table t as from arrow")
+        yield connection
+
+
+@pytest.fixture(scope="module", params=["memory", "small row groups", "no statistics"])
+def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[bm.Session]:
+    with bm.connect(threads=1, memory_limit="256MiB") as session:
+        session.register("t", _stored(request.param, tmp_path_factory.mktemp("types")))
+        yield session
+
+
+def _stored(how: str, folder: Path) -> Any:
+    path = folder / "t.parquet"
+    if how == "memory":
+        return TABLE
+    if how == "small row groups":
+        pq.write_table(TABLE, path, row_group_size=3)
+    else:
+        pq.write_table(TABLE, path, write_statistics=False, use_dictionary=False, data_page_version="2.0")
+    return path
+
+
+@pytest.mark.parametrize(("query", "name"), CASES)
+def test_type(query: str, name: str, session: bm.Session, oracle: duckdb.DuckDBPyConnection) -> None:
+    text = query.format(name)
+    assert _rows(session.sql(text).collect()) == _rows(oracle.sql(text).to_arrow_table())
+
+
+def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    return list(zip(*[[_plain(value) for value in column.to_pylist()] for column in table.columns], strict=True))
+
+
+def _plain(value: Any) -> Any:
+    """A value that is equal where SQL says so: NaN is NaN, decimals have no trailing zeros."""
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else value
+    return value.astimezone(datetime.UTC) if isinstance(value, datetime.datetime) and value.tzinfo else value
+
+
+def test_weeks_and_days_between(oracle: duckdb.DuckDBPyConnection) -> None:
+    text = """
+        select date_diff('week', d, date '2020-01-06'), date '2020-01-06' - d, date '2020-01-06' - date '2019-01-01'
+        from (values (date '1992-02-29'), ('2020-01-05'), ('2020-01-07'), ('1969-12-31')) v(d) order by d
+    """
+    with bm.connect(threads=1) as session:
+        assert _rows(session.sql(text).collect()) == _rows(oracle.sql(text).to_arrow_table())
