@@ -17,6 +17,7 @@ from bireme.backends.native import _kernels
 from bireme.data.types import BOOL, DATE, DECIMAL64_DIGITS, STRING, DataType, Kind, decimal
 from bireme.errors import Unsupported
 from bireme.plan.expr import Call, Case, Cast, Column, Expr, InList, Interval, Literal
+from bireme.plan.raises import may_raise
 
 # Arrow's format strings; units and digits are put in by `format_of`.
 _FORMATS: Final = {
@@ -152,6 +153,16 @@ class Lowering:
             raise Missing(expr, f"{name} of texts that are not ASCII runs in the reference backend")
         return self._call(expr, name, [self.node(arg) for arg in expr.args])
 
+    def _junction(self, expr: Call) -> int:
+        """AND and OR; where a later condition may fail, it is asked only of rows that the earlier ones leave open."""
+        first, *rest = expr.args
+        if not any(map(may_raise, rest)):
+            return self._call(expr, expr.function, [self.node(arg) for arg in expr.args])
+        others = rest[0] if len(rest) == 1 else Call(expr.function, tuple(rest), BOOL)
+        decides = Call("is_true" if expr.function == "or" else "is_false", (first,), BOOL)
+        both = self._call(expr, expr.function, [self.node(first), self.node(others)])
+        return self._call(expr, "case", [self.node(decides), self.node(Literal(expr.function == "or", BOOL)), both])
+
     def _compare(self, expr: Call) -> int:
         left, right = expr.args
         if left.type.kind is not Kind.DECIMAL or right.type.kind is not Kind.DECIMAL:
@@ -284,6 +295,8 @@ _LOWER: Final[dict[type[Expr], Callable[[Lowering, Any], int]]] = {
 }
 _SPECIAL: Final[dict[str, Callable[[Lowering, Call], int]]] = {
     "add": Lowering._sum,
+    "and": Lowering._junction,
+    "or": Lowering._junction,
     "subtract": Lowering._sum,
     "multiply": Lowering._product,
     "coalesce": Lowering._coalesce,
