@@ -226,5 +226,8 @@ class FakeStages:
     def splits(self, pipeline: Pipeline) -> Sequence[Split]:
         return self.works[pipeline.id].splits
 
+    def stop(self) -> None:
+        """Fake calls are short."""
+
     def close(self) -> None:
         self.counts.set_closed += 1

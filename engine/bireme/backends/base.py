@@ -1,9 +1,9 @@
 """The seam to columnar kernels: what every backend offers, in one meaning.
 
-Batches are `pyarrow.RecordBatch` in the layouts of `data.types`; a STRING column may come dictionary-encoded. All calls here
-block, release the GIL in their loops, and may be made from any thread, but one object by one thread at a time, except
-`JoinTable.match` and `contains`, which many threads may call at once. `reference` is the meaning; the others must
-equal it (tests/conformance).
+Batches are `pyarrow.RecordBatch` in the layouts of `data.types`; a STRING column may come dictionary-encoded. All calls
+here block, release the GIL in their loops, and may be made from any thread, but one object by one thread at a time,
+except `Program.run` and `JoinTable.match` and `contains`, which many threads may call at once. `reference` is the
+meaning; the others must equal it (tests/conformance).
 
 Meaning: NULL is three-valued in expressions, equal to itself in keys of groups and partitions. NaN equals NaN and is
 greater than every other number, everywhere; -0.0 equals 0.0. Decimals are exact; a value that leaves its type is an
@@ -43,6 +43,9 @@ class Program(Protocol):
 class GroupTable(Protocol):
     """Groups and their aggregates, incremental."""
 
+    # What of it runs in another backend, and why: one line each.
+    fallbacks: tuple[str, ...]
+
     @property
     def groups(self) -> int: ...
 
@@ -69,6 +72,9 @@ class GroupTable(Protocol):
 class JoinTable(Protocol):
     """The build side's keys, to be looked up."""
 
+    # What of it runs in another backend, and why: one line each.
+    fallbacks: tuple[str, ...]
+
     @property
     def rows(self) -> int: ...
 
@@ -94,6 +100,11 @@ class Kernels(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def window_fallbacks(self) -> tuple[str, ...]:
+        """Why `window` runs in another backend, where it does: one line."""
+        ...
 
     def program(
         self, schema: Schema, *, predicate: Expr | None, exprs: Sequence[Expr], names: Sequence[str]

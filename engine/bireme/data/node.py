@@ -93,8 +93,8 @@ class Node(metaclass=Interned):
     """Base of everything hash-consed.
 
     Subclasses are dataclasses with `frozen=True, slots=True, eq=False`. Their constructor is the metaclass:
-    `__init__` and `__post_init__` are never run. What is derived from a node once and for all may be kept in `_memo` and
-    `_facts`, which are not fields.
+    `__init__` and `__post_init__` are never run. What is derived from a node once and for all may be kept in `_memo`
+    and `_facts`, which are not fields.
     """
 
     __slots__ = ("__weakref__", "_facts", "_memo")

@@ -83,6 +83,10 @@ class StageSet(Protocol):
         """The splits of a ScanSource, after pruning; called on the loop when the pipeline may start."""
         ...
 
+    def stop(self) -> None:
+        """Asks calls that run to end soon, with Cancelled, because nobody wants their output any more."""
+        ...
+
     def close(self) -> None:
         """Frees all shared states; idempotent."""
         ...

@@ -45,6 +45,7 @@ class PairFinder:
         states: QueryStates,
     ) -> None:  # fmt: skip
         self._built = built
+        self._states = states
         self._kernels = kernels
         self._keys = KeyColumns(keys, stream, kernels, states) if keys else None
         self._residual: Program | None = None
@@ -61,6 +62,7 @@ class PairFinder:
         """Pieces of the batch, each with its pairs: positions in the piece and in the build side."""
         start = 0
         while start < batch.num_rows:
+            self._states.check()
             length = min(self._step_rows_for(), batch.num_rows - start)
             piece = batch.slice(start, length)
             yield (piece, *self._pairs(piece))

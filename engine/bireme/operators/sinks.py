@@ -6,7 +6,7 @@ slot, so nothing is locked. `finish` hands over what was kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Protocol
 
 import numpy as np
@@ -39,7 +39,12 @@ class LiveSink(Protocol):
         """Bytes that the sink's own state holds, in all slots."""
         ...
 
-    def absorb(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]: ...
+    @property
+    def fallbacks(self) -> tuple[str, ...]:
+        """What of its work another backend does, so far."""
+        ...
+
+    def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]: ...
 
     def finish_parts(self) -> int: ...
 
@@ -50,13 +55,14 @@ class Emit:
     """Puts batches on an edge as they come."""
 
     nbytes = 0
+    fallbacks: tuple[str, ...] = ()
 
     def __init__(self, sink: EmitSink, partitions: int, kernels: Kernels) -> None:
         self._sink = sink
         self._partitions = partitions
         self._kernels = kernels
 
-    def absorb(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+    def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
         emissions = []
         for batch in batches:
             for piece in slices(batch, BATCH_ROWS_MAX):
@@ -84,15 +90,17 @@ class Group:
         self._partitions = partitions
         self._kernels = kernels
         self._tables: list[GroupTable | None] = [None] * slots
+        self.fallbacks: tuple[str, ...] = ()
 
     @property
     def nbytes(self) -> int:
         return sum(table.nbytes for table in self._tables if table is not None)
 
-    def absorb(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+    def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
         table = self._tables[slot]
         if table is None:
             table = self._tables[slot] = self._kernels.group_table(self._sink.spec)
+            self.fallbacks = table.fallbacks
         position = sequence << _SEQUENCE_SHIFT
         for batch in batches:
             table.update(batch, position)
@@ -119,12 +127,13 @@ class Top:
         ordered = Schema((*schema.fields, Field("position", INT64, False)))
         self._order = Order(sink.keys, ordered, kernels, states)
         self._slots: list[TopRows | None] = [None] * slots
+        self.fallbacks: tuple[str, ...] = ()
 
     @property
     def nbytes(self) -> int:
         return sum(rows.nbytes for rows in self._slots if rows is not None)
 
-    def absorb(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+    def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
         rows = self._slots[slot]
         if rows is None:
             rows = self._slots[slot] = TopRows(self._order, self._sink.limit)
@@ -150,12 +159,13 @@ class Match:
     """Marks the build rows that what comes matches."""
 
     nbytes = 0
+    fallbacks: tuple[str, ...] = ()
 
     def __init__(self, sink: MatchSink, schema: Schema, kernels: Kernels, states: QueryStates) -> None:
         self._built = states.table(sink.table)
         self._finder = PairFinder(self._built, sink.keys, sink.residual, schema, kernels, states)
 
-    def absorb(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+    def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
         for batch in batches:
             for _, _, build in self._finder.pieces(batch):
                 self._built.matched[build] = True
@@ -177,16 +187,18 @@ class Build:
         self._kernels = kernels
         self._states = states
         self._keys = KeyColumns(sink.keys, schema, kernels, states)
+        self.fallbacks: tuple[str, ...] = ()
 
     @property
     def nbytes(self) -> int:
         built = self._states.tables.get(self._sink.table)
         return 0 if built is None else built.nbytes
 
-    def absorb(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
-        batch = concat(batches, self._schema)
+    def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+        batch = concat(list(batches), self._schema)
         keys = self._keys.run(batch)
         table = self._kernels.join_table(keys, null_equal_count=self._sink.null_equal_count)
+        self.fallbacks = table.fallbacks
         matched = np.zeros(batch.num_rows, dtype=np.bool_)
         self._states.tables[self._sink.table] = BuiltTable(batch, self._schema, keys, table, matched)
         return []
@@ -202,6 +214,7 @@ class KeepScalar:
     """Keeps the one value of a scalar subquery."""
 
     nbytes = 0
+    fallbacks: tuple[str, ...] = ()
 
     def __init__(self, sink: ScalarSink, schema: Schema, states: QueryStates) -> None:
         self._sink = sink
@@ -209,7 +222,7 @@ class KeepScalar:
         self._states = states
         self._values: list[Literal] = []
 
-    def absorb(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+    def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
         for batch in batches:
             if batch.num_rows + len(self._values) > 1:
                 raise CardinalityFault(

@@ -59,7 +59,9 @@ class PipelineStage:
         self._moves: list[Move] = []
         self._sink: LiveSink | None = None
         self._limit: _Limit | None = None
+        self._programs: list[FilterProject] = []
         self._notes: list[str] = []
+        self._noted: set[str] = set()
 
     @property
     def pipeline(self) -> Pipeline:
@@ -85,14 +87,25 @@ class PipelineStage:
     def _run(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> Output:
         for move in self._moves:
             batches = move(batches)
-        made = list(batches)
         sink = self._opened_sink()
-        if not isinstance(sink, Build):
-            # A build of nothing still makes a table; everything else has no use for batches without rows.
-            made = [batch for batch in made if batch.num_rows]
-        output = output_of(sink, sink.absorb(made, sequence, slot))
-        output.notes, self._notes = self._notes, []
+        # A build of nothing still makes a table; everything else has no use for batches without rows.
+        wanted = self._wanted(batches, empty=isinstance(sink, Build))
+        output = output_of(sink, sink.absorb(wanted, sequence, slot))
+        output.notes = self._take_notes(sink)
         return output
+
+    def _wanted(self, batches: Iterable[pa.RecordBatch], *, empty: bool) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self._states.check()
+            if empty or batch.num_rows:
+                yield batch
+
+    def _take_notes(self, sink: LiveSink) -> list[str]:
+        """What this task was the first to do in another backend."""
+        notes = [note for program in self._programs for note in program.fallbacks]
+        new = [note for note in dict.fromkeys([*self._notes, *notes, *sink.fallbacks]) if note not in self._noted]
+        self._noted.update(new)
+        return new
 
     def enough(self) -> bool:
         return self._limit is not None and self._limit.reached
@@ -142,7 +155,7 @@ class PipelineStage:
         match step:
             case ProgramStep():
                 program = FilterProject(step, schema, self._kernels, self._states)
-                self._notes += program.fallbacks
+                self._programs.append(program)
                 return lambda batches: map(program.run, batches)
             case ProbeStep():
                 join = HashJoin(step, schema, output, self._kernels, self._states)
@@ -156,6 +169,7 @@ class PipelineStage:
                 order = Order(step.keys, schema, self._kernels, self._states)
                 return lambda batches: slices(order.first(list(batches), step.limit, step.offset), BATCH_ROWS_MAX)
             case WindowStep():
+                self._notes += self._kernels.window_fallbacks
                 resolved = [self._resolved(call) for call in step.calls]
                 return lambda batches: [self._windowed(step, resolved, schema, batches)]
 

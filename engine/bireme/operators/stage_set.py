@@ -39,5 +39,8 @@ class PipelineStages:
         filters = [self._states.resolve(each) for each in scan.filters]
         return self._source(scan.table, scan.version).splits(scan.columns, filters)
 
+    def stop(self) -> None:
+        self._states.stopped = True
+
     def close(self) -> None:
         self._states.close()

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from bireme.backends.base import JoinTable
 from bireme.data.schema import Schema
-from bireme.errors import EngineBug
+from bireme.errors import Cancelled, EngineBug
 from bireme.plan.expr import Expr, Literal
 from bireme.plan.physical import Scalar
 from bireme.plan.tree import map_expr
@@ -45,6 +45,12 @@ class QueryStates:
 
     tables: dict[str, BuiltTable] = field(default_factory=dict)
     scalars: dict[str, Literal] = field(default_factory=dict)
+    stopped: bool = False
+
+    def check(self) -> None:
+        """Raises Cancelled once nobody wants what runs; long calls ask between their pieces."""
+        if self.stopped:
+            raise Cancelled("the query was cancelled")
 
     def table(self, name: str) -> BuiltTable:
         try:

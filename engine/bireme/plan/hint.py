@@ -25,9 +25,9 @@ class Hint:
     """Placement advice for one pipeline or edge.
 
     `rows_expected` and `bytes_expected` are of the output (of all of it). `next_use` is the position of the first
-    consuming pipeline in the expected order of execution (victims are chosen by furthest next use); `last_use` that of the last one,
-    after which the bytes are garbage. `partitions` is the number of hash partitions of the output, `prefetch_depth` how
-    many inputs Pre-Load keeps ahead. `affinity` names a worker, or none.
+    consuming pipeline in the expected order of execution (victims are chosen by furthest next use); `last_use` that of
+    the last one, after which the bytes are garbage. `partitions` is the number of hash partitions of the output,
+    `prefetch_depth` how many inputs Pre-Load keeps ahead. `affinity` names a worker, or none.
     """
 
     device: DeviceKind = DeviceKind.ANY

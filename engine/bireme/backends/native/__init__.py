@@ -26,6 +26,7 @@ class NativeKernels:
     """`base.Kernels` in C++. It has no state, so one object serves any number of threads."""
 
     name = "native"
+    window_fallbacks = ("window functions run in the reference backend",)
 
     def __init__(self) -> None:
         self._reference = ReferenceKernels()

@@ -106,14 +106,18 @@ def group_table(spec: GroupSpec, fallback: _Tables) -> GroupTable:
     """A native table, or where a type of `spec` has none, one of `fallback`."""
     try:
         return NativeGroupTable(spec)
-    except Unsupported:
-        return fallback.group_table(spec)
+    except Unsupported as error:
+        table = fallback.group_table(spec)
+        table.fallbacks = (f"grouping runs in the reference backend: {error.message}",)
+        return table
 
 
 def join_table(keys: pa.RecordBatch, null_equal_count: int, fallback: _Tables) -> JoinTable:
     """A native table, or where a key's type has none, one of `fallback`."""
     if not all(_has_order(field.type) for field in keys.schema):
-        return fallback.join_table(keys, null_equal_count=null_equal_count)
+        table = fallback.join_table(keys, null_equal_count=null_equal_count)
+        table.fallbacks = ("joining by keys of these types runs in the reference backend",)
+        return table
     return NativeJoinTable(keys, null_equal_count=null_equal_count)
 
 

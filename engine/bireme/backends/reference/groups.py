@@ -276,6 +276,8 @@ def over_groups(step: AggregateStep, arg: pa.Array | None, groups: Groups) -> pa
 class ReferenceGroupTable:
     """Groups and their aggregates."""
 
+    fallbacks: tuple[str, ...] = ()
+
     def __init__(self, spec: GroupSpec) -> None:
         for step in spec.aggregates:
             check_supported(step.function)

@@ -15,6 +15,8 @@ from bireme.data.record import plain
 class ReferenceJoinTable:
     """The build side's keys; the first `null_equal_count` match NULL with NULL."""
 
+    fallbacks: tuple[str, ...] = ()
+
     def __init__(self, keys: pa.RecordBatch, null_equal_count: int) -> None:
         self._null_equal_count = null_equal_count
         self._keys = [plain(column) for column in keys.columns]

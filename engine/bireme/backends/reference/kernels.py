@@ -55,6 +55,10 @@ class ReferenceKernels:
     def name(self) -> str:
         return "reference"
 
+    @property
+    def window_fallbacks(self) -> tuple[str, ...]:
+        return ()
+
     def program(
         self, schema: Schema, *, predicate: Expr | None, exprs: Sequence[Expr], names: Sequence[str]
     ) -> Program:
