@@ -5,6 +5,9 @@ Decides nothing itself; the rules are in `plan.optimize`, algorithms in `plan.lo
 
 from __future__ import annotations
 
+import threading
+from typing import Final
+
 import pyarrow as pa
 
 from bireme.backends.base import Kernels
@@ -19,8 +22,10 @@ from bireme.plan.rules.share import shared
 from bireme.plan.statistics import StatisticsCache
 from bireme.session.tables import SessionTables
 
+# A plan and its Dag take some 100 KiB.
+_PLANS_KEPT_MAX: Final = 64
 # Two partitions per compute slot even out their sizes; more only cut them smaller.
-_PARTITIONS_PER_SLOT = 2
+_PARTITIONS_PER_SLOT: Final = 2
 
 
 class Planner:
@@ -31,13 +36,32 @@ class Planner:
         self._kernels = kernels
         self._partitions_max = max(4, _PARTITIONS_PER_SLOT * slots)
         self._cache = StatisticsCache()
+        self._planned: dict[Rel, tuple[Rel, Dag]] = {}
+        self._lock = threading.Lock()
 
     def optimize(self, plan: Rel) -> Rel:
         """The plan after all rules."""
         return optimize(plan, self._context())
 
     def plan(self, plan: Rel) -> tuple[Rel, Dag]:
-        """The plan after all rules, and its pipelines; both from the same estimates."""
+        """The plan after all rules, and its pipelines; both from the same estimates.
+
+        Plans of equal queries are one object, and scans name the version of their table, so what was planned once for
+        the same object is still right.
+        """
+        with self._lock:
+            known = self._planned.pop(plan, None)
+            if known is not None:
+                self._planned[plan] = known  # now the most recent
+        if known is None:
+            known = self._plan(plan)
+            with self._lock:
+                self._planned[plan] = known
+                while len(self._planned) > _PLANS_KEPT_MAX:
+                    del self._planned[next(iter(self._planned))]
+        return known
+
+    def _plan(self, plan: Rel) -> tuple[Rel, Dag]:
         context = self._context()
         optimized = optimize(plan, context)
         rows = context.estimates.rows
