@@ -22,7 +22,7 @@ from bireme.plan.rules.share import shared
 from bireme.plan.statistics import StatisticsCache
 from bireme.session.tables import SessionTables
 
-# A plan and its Dag take some 100 KiB.
+# Plans hold no data; the limit keeps a session that never repeats itself from growing.
 _PLANS_KEPT_MAX: Final = 64
 # Two partitions per compute slot even out their sizes; more only cut them smaller.
 _PARTITIONS_PER_SLOT: Final = 2
