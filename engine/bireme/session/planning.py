@@ -41,7 +41,7 @@ class Planner:
 
     def optimize(self, plan: Rel) -> Rel:
         """The plan after all rules."""
-        return optimize(plan, self._context())
+        return optimize(plan, self.context())
 
     def plan(self, plan: Rel) -> tuple[Rel, Dag]:
         """The plan after all rules, and its pipelines; both from the same estimates.
@@ -62,13 +62,14 @@ class Planner:
         return known
 
     def _plan(self, plan: Rel) -> tuple[Rel, Dag]:
-        context = self._context()
+        context = self.context()
         optimized = optimize(plan, context)
         rows = context.estimates.rows
         dag = lower(optimized, rows=rows, shared=shared(optimized), partitions_max=self._partitions_max)
         return optimized, dag
 
-    def _context(self) -> PlanContext:
+    def context(self) -> PlanContext:
+        """What a planning run may ask of the session."""
         return PlanContext(source=self._tables.source, evaluate=self._evaluate, cache=self._cache)
 
     def _evaluate(self, predicate: Expr, batch: pa.RecordBatch, schema: Schema) -> pa.BooleanArray:

@@ -1,0 +1,79 @@
+"""Milliseconds to plan each TPC-H query: parse and bind, rules, lowering; beside sqlglot's own parsing as a yardstick.
+
+    python bench/planning.py DATA_FOLDER [--runs 9]
+
+The folder holds one Parquet file a table. Statistics and samples are read before the clock runs, as for the second
+query of a session; plans kept from earlier runs are not used. The least of the runs counts; the last line is the
+median over the queries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import sqlglot
+
+from bireme.backends.native import NativeKernels
+from bireme.cli.tpch.data import TABLES
+from bireme.cli.tpch.selection import QUERY_COUNT, query_text
+from bireme.frontend.sql import bind_sql
+from bireme.plan.lower import lower
+from bireme.plan.optimize import optimize
+from bireme.plan.relation import Rel
+from bireme.plan.rules.share import shared
+from bireme.session.planning import Planner
+from bireme.session.tables import SessionTables
+
+STEPS = ("bind", "rules", "lower", "all", "sqlglot")
+
+
+def stages(planner: Planner, tables: SessionTables, sql: str) -> tuple[float, ...]:
+    """Seconds of one planning run, by step, and of sqlglot's parsing alone."""
+    times = [time.perf_counter()]
+
+    def mark() -> None:
+        times.append(time.perf_counter())
+
+    plan: Rel = bind_sql(sql, tables)
+    mark()
+    context = planner.context()
+    optimized = optimize(plan, context)
+    mark()
+    lower(optimized, rows=context.estimates.rows, shared=shared(optimized), partitions_max=4)
+    mark()
+    sqlglot.parse_one(sql, read="duckdb")
+    mark()
+    bind, rules, lowering, parsing = [end - start for start, end in zip(times, times[1:], strict=False)]
+    return bind, rules, lowering, bind + rules + lowering, parsing
+
+
+def least(run: Callable[[], tuple[float, ...]], runs: int) -> tuple[float, ...]:
+    """The least of each step, after one run that is not counted."""
+    run()
+    return tuple(map(min, zip(*[run() for _ in range(runs)], strict=True)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--runs", type=int, default=9)
+    arguments = parser.parse_args()
+    tables = SessionTables()
+    for table in TABLES:
+        tables.register(table, arguments.folder / f"{table}.parquet")
+    planner = Planner(tables, NativeKernels(), 2)
+    rows = []
+    print(f"{'ms':4}", *[f"{step:>8}" for step in STEPS])
+    for query in range(1, QUERY_COUNT + 1):
+        sql = query_text(query)
+        rows.append(least(lambda sql=sql: stages(planner, tables, sql), arguments.runs))
+        print(f"q{query:<3}", *[f"{seconds * 1e3:8.2f}" for seconds in rows[-1]])
+    print("mid ", *[f"{median(column) * 1e3:8.2f}" for column in zip(*rows, strict=True)])
+
+
+if __name__ == "__main__":
+    main()
