@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -47,7 +48,7 @@ def stages(planner: Planner, tables: SessionTables, sql: str) -> tuple[float, ..
     mark()
     sqlglot.parse_one(sql, read="duckdb")
     mark()
-    bind, rules, lowering, parsing = [end - start for start, end in zip(times, times[1:], strict=False)]
+    bind, rules, lowering, parsing = [end - start for start, end in pairwise(times)]
     return bind, rules, lowering, bind + rules + lowering, parsing
 
 

@@ -100,6 +100,9 @@ class Stages:
     def splits(self, pipeline: Pipeline) -> Sequence[Any]:
         return self._splits
 
+    def stop(self) -> None:
+        """Its calls are short."""
+
     def close(self) -> None:
         """No state."""
 
