@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL, STRING
-from bireme.errors import ArgumentFault, EngineBug, NameFault, TypeFault, Unsupported
-from bireme.frontend.expression import Expression, tree_of
+from bireme.errors import ArgumentFault, NameFault, TypeFault, Unsupported
+from bireme.frontend.expression import tree_of
 from bireme.frontend.expression_tree import (
     Choice,
     Constant,
@@ -319,11 +319,3 @@ class Grouped(Resolver):
 
     def over(self, tree: Over) -> Expr:
         raise Unsupported(f"{describe(tree)} inside agg(); compute it in with_columns() before or after the grouping")
-
-
-def as_expression(value: Any) -> Expression:
-    """A value of the API as an expression; texts are columns."""
-    tree = tree_of(value, strings_are_columns=True)
-    if isinstance(tree, Several):
-        raise EngineBug("several columns where one was checked")
-    return Expression(tree)

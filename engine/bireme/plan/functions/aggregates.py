@@ -58,10 +58,6 @@ def _one(
     return bind
 
 
-def _is_number(kind: DataType) -> bool:
-    return kind.is_numeric
-
-
 def _is_sortable(kind: DataType) -> bool:
     return not kind.is_nested
 
@@ -207,10 +203,6 @@ def _extreme(name: str, doc: str, *aliases: str) -> AggregateFunction:
         return Aggregation(name, (_typed(args[0]), _typed(args[1])), _typed(args[0]).type)
 
     return AggregateFunction(name, bind, signatures, doc, aliases, runs=False, ignores_order=False)
-
-
-def _approximate_count(arg: Expr) -> Aggregation:
-    return Aggregation("approx_count_distinct", (arg,), INT64)
 
 
 def _later(

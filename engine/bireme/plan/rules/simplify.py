@@ -13,7 +13,7 @@ from bireme.plan.context import PlanContext
 from bireme.plan.expr import Expr, Literal, SortKey
 from bireme.plan.relation import Aggregate, Filter, Join, Limit, Project, Rel, Sort, Values
 from bireme.plan.rules.fold import Folder, only_true
-from bireme.plan.tree import FALSE, TRUE, map_expressions, map_relations, map_sort_key, project
+from bireme.plan.tree import FALSE, TRUE, map_expressions, map_relations, map_sort_key
 
 
 def simplify(plan: Rel, _: PlanContext) -> Rel:
@@ -95,12 +95,4 @@ def _unordered(rel: Rel) -> Rel:
             return _unordered(source)
         case Project(Sort(source, _, None, 0), exprs, names):
             return Project(source, exprs, names)
-    return rel
-
-
-def _with_repeats(rel: Rel) -> Rel:
-    """`rel` without a DISTINCT on top: who only asks whether there is a row does not count them."""
-    match rel:
-        case Aggregate(source, keys, (), names, None) if keys:
-            return project(source, keys, names)
     return rel

@@ -109,10 +109,6 @@ class BatchHolder:
 
     # ------------------------------------------------------------------------------------- consuming
 
-    def take_nowait(self, feed: Feed) -> Entry | None:
-        """The next batch of a feed by batch, or None when there is none now. It stays here until `consume`."""
-        return feed.pop() if feed.queue else None
-
     async def take(self, feed: Feed) -> Entry | None:
         """The next batch of a feed, waiting for it; None when there will be none."""
         while True:
