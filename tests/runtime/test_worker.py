@@ -162,6 +162,20 @@ def test_an_error_of_a_stage_that_is_not_ours_is_a_bug_with_its_cause() -> None:
     run(main)
 
 
+def test_stages_that_cannot_be_stopped_hold_up_no_end() -> None:
+    class Unstoppable(FakeStages):
+        def stop(self) -> None:
+            raise ZeroDivisionError("oops")
+
+    async def main(worker: Worker) -> None:
+        stages = Unstoppable({ONE: FakeWork(splits=splits(3))})
+        assert await rows_of(worker.run(one_scan(), stages)) == [0, 1, 2]
+        await worker.run(one_scan(), Unstoppable({ONE: FakeWork(splits=splits(3))})).aclose()
+        assert stages.counts.set_closed == 1
+
+    run(main)
+
+
 def test_bytes_that_cannot_be_read_fail_their_query() -> None:
     async def main(worker: Worker) -> None:
         stages = FakeStages({ONE: FakeWork(splits=splits(5, range_bytes=4))})

@@ -282,7 +282,7 @@ class Graph:
         if self.closed:
             return
         self.closed = True
-        self.stages.stop()
+        self._guarded(lambda: self.stages.stop())
         for pipeline in self.pipelines.values():
             pipeline.discard_inputs()
         for holder in self.holders.values():
