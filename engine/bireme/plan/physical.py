@@ -25,13 +25,28 @@ from bireme.plan.relation import JoinKind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Lookup(Node):
+    """A runtime filter: rows whose `columns` (positions in the scan) equal no build row of `table` may be dropped.
+
+    `table` is a join table that is built before the scan's pipeline starts. It promises nothing: whoever needs the rows
+    gone probes the table as well.
+    """
+
+    table: str
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ScanSource(Node):
-    """Reads a table: one task per split (a row group, say). `filters` may skip splits; they promise nothing."""
+    """Reads a table: one task per split (a row group, say). `filters` and `lookups` may skip splits and rows; they
+    promise nothing.
+    """
 
     table: str
     version: str
     columns: tuple[int, ...]
     filters: tuple[Expr, ...]
+    lookups: tuple[Lookup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
