@@ -21,6 +21,7 @@ import sqlglot
 from bireme.backends.native import NativeKernels
 from bireme.cli.tpch.data import TABLES
 from bireme.cli.tpch.selection import QUERY_COUNT, query_text
+from bireme.config import Levers
 from bireme.frontend.sql import bind_sql
 from bireme.plan.lower import lower
 from bireme.plan.optimize import optimize
@@ -66,7 +67,7 @@ def main() -> None:
     tables = SessionTables()
     for table in TABLES:
         tables.register(table, arguments.folder / f"{table}.parquet")
-    planner = Planner(tables, NativeKernels(), 2)
+    planner = Planner(tables, NativeKernels(), 2, Levers())
     rows = []
     print(f"{'ms':4}", *[f"{step:>8}" for step in STEPS])
     for query in range(1, QUERY_COUNT + 1):

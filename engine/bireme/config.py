@@ -22,6 +22,47 @@ _WATERMARK_STOP: Final = 0.65
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Levers:
+    """Which of the engine's optional techniques may be used. Answers are the same with any of them off.
+
+    `clustering`: joins and aggregates work range by range where the ranges of a table's splits hardly overlap.
+    `dense_keys`: arrays addressed by the key, and bitmaps, instead of hash tables, where keys lie close together.
+    `runtime_filters`: scans drop rows that a join further on cannot match.
+    `late_columns`: wide columns are read once it is known which rows are wanted.
+    """
+
+    clustering: bool = True
+    dense_keys: bool = True
+    runtime_filters: bool = True
+    late_columns: bool = True
+
+    @property
+    def off(self) -> tuple[str, ...]:
+        """The names of those that may not be used."""
+        return tuple([lever.name for lever in fields(self) if not getattr(self, lever.name)])
+
+
+def levers_from(text: str) -> Levers:
+    """Levers as people write them, applied from left to right: `-clustering,-late_columns`, or `none,+dense_keys`.
+
+    Raises ConfigError.
+    """
+    names = [lever.name for lever in fields(Levers)]
+    chosen = dict.fromkeys(names, True)
+    for word in text.replace(",", " ").split():
+        name = word[1:]
+        if word in ("all", "none"):
+            chosen = dict.fromkeys(names, word == "all")
+        elif word[0] in "+-" and name in chosen:
+            chosen[name] = word[0] == "+"
+        else:
+            raise ConfigError(
+                f"levers are switched by + or - and one of {', '.join(names)}, or by all and none, not by {word!r}"
+            )
+    return Levers(**chosen)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """Settings of one session.
 
@@ -47,6 +88,7 @@ class Config:
     deadlock_seconds_max: float = 5.0
     event_count_max: int = 65_536
     backend: str = "native"
+    levers: Levers = Levers()
 
     def __post_init__(self) -> None:
         for name in ("threads", "io_threads"):
@@ -68,10 +110,11 @@ def config_from(
     memory_limit: str | int | None = None,
     spill_folder: str | Path | None = None,
     backend: str | None = None,
+    levers: Levers | str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Config:
     """The settings for a session: arguments first, then `BIREME_THREADS`, `BIREME_MEMORY_LIMIT`,
-    `BIREME_SPILL_FOLDER` and `BIREME_BACKEND`, then what the machine has. Raises ConfigError.
+    `BIREME_SPILL_FOLDER`, `BIREME_BACKEND` and `BIREME_LEVERS`, then what the machine has. Raises ConfigError.
     """
     env = os.environ if environment is None else environment
     limit = memory_limit if memory_limit is not None else env.get("BIREME_MEMORY_LIMIT")
@@ -87,6 +130,7 @@ def config_from(
         spill_folder=spill,
         spill_bytes_max=1 << 40,
         backend=backend or env.get("BIREME_BACKEND") or "native",
+        levers=_levers(levers if levers is not None else env.get("BIREME_LEVERS", "")),
     )
 
 
@@ -98,6 +142,14 @@ def _thread_count(argument: int | None, variable: str | None) -> int:
     if not variable.isdecimal():
         raise ConfigError(f"BIREME_THREADS must be a whole number, not {variable!r}")
     return int(variable)
+
+
+def _levers(chosen: Levers | str) -> Levers:
+    if isinstance(chosen, Levers):
+        return chosen
+    if not isinstance(chosen, str):
+        raise ConfigError(f"levers are a text such as '-clustering', or a Levers, not {chosen!r}")
+    return levers_from(chosen)
 
 
 def _machine_bytes() -> int:

@@ -124,6 +124,16 @@ def test_explain_says_what_and_how(session: bm.Session) -> None:
     assert "tasks" in frame.explain(analyze=True)
 
 
+def test_levers_that_are_off_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BIREME_LEVERS", "none, +clustering")
+    with bm.connect(threads=1) as session:
+        assert "levers off: dense_keys, runtime_filters" in session.sql("select 1").explain(physical=True)
+    with bm.connect(threads=1, levers="-late_columns") as session:
+        assert "levers off: late_columns" in session.sql("select 1").explain(physical=True)
+    with bm.connect(threads=1, levers=bm.config.Levers()) as session:
+        assert "levers off" not in session.sql("select 1").explain(physical=True)
+
+
 def test_a_closed_session_says_so() -> None:
     session = bm.connect(threads=1)
     frame = session.from_arrow(pa.table({"a": [1]}))
@@ -134,7 +144,16 @@ def test_a_closed_session_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"threads": 0}, {"memory_limit": "much"}, {"memory_limit": -1}, {"backend": "abacus"}]
+    "settings",
+    [
+        {"threads": 0},
+        {"memory_limit": "much"},
+        {"memory_limit": -1},
+        {"backend": "abacus"},
+        {"levers": "-sails"},
+        {"levers": "clustering"},
+        {"levers": 1},
+    ],
 )
 def test_wrong_settings(settings: dict[str, object]) -> None:
     with pytest.raises(ConfigError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bireme.backends.base import Kernels
+from bireme.config import Levers
 from bireme.errors import EngineBug
 from bireme.operators.stage import PipelineStage
 from bireme.operators.states import QueryStates
@@ -18,11 +19,13 @@ from bireme.storage.base import ScannableSource, Split
 class PipelineStages:
     """The `StageSet` of a Dag; `source` gives the table that a scan names."""
 
-    def __init__(self, dag: Dag, kernels: Kernels, source: Callable[[str, str], ScannableSource]) -> None:
+    def __init__(
+        self, dag: Dag, kernels: Kernels, source: Callable[[str, str], ScannableSource], levers: Levers
+    ) -> None:
         self._dag = dag
         self._kernels = kernels
         self._source = source
-        self._states = QueryStates()
+        self._states = QueryStates(levers)
 
     def stage(self, pipeline: Pipeline) -> PipelineStage:
         return PipelineStage(pipeline, self._output_partitions(pipeline), self._kernels, self._states)

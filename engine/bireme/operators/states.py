@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bireme.backends.base import JoinTable
+from bireme.config import Levers
 from bireme.data.schema import Schema
 from bireme.errors import Cancelled, EngineBug
 from bireme.plan.expr import Expr, Literal
@@ -41,8 +42,9 @@ class BuiltTable:
 
 @dataclass(slots=True)
 class QueryStates:
-    """The named states of one query."""
+    """The named states of one query, and which levers it may use."""
 
+    levers: Levers
     tables: dict[str, BuiltTable] = field(default_factory=dict)
     scalars: dict[str, Literal] = field(default_factory=dict)
     stopped: bool = False

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, Final
 
+from bireme.config import Levers
 from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL, INT64, Field
@@ -45,15 +46,23 @@ from bireme.plan.tree import all_columns, columns_in, map_expr, mask_of, remap
 _GROUPS_PER_PARTITION: Final = 16_384
 # Above this many rows a top-n keeps so much per slot that sorting everything once is as good.
 _TOP_ROWS_MAX: Final = 65_536
+_ALL_LEVERS: Final = Levers()
 
 
-def lower(plan: Rel, *, rows: Callable[[Rel], float], shared: Collection[Rel], partitions_max: int) -> Dag:
+def lower(
+    plan: Rel,
+    *,
+    rows: Callable[[Rel], float],
+    shared: Collection[Rel],
+    partitions_max: int,
+    levers: Levers = _ALL_LEVERS,
+) -> Dag:
     """The Dag that computes `plan`.
 
     `rows` estimates the output rows of a relation, `shared` are the relations to run once although read more than
     once, `partitions_max` limits the hash partitions of one edge (a small multiple of the compute slots is right).
     """
-    lowering = Lowering(rows, shared, partitions_max)
+    lowering = Lowering(rows, shared, partitions_max, levers)
     opened = lowering.open(plan)
     result = lowering.draft.edge("result", opened.schema, opened.rows)
     lowering.draft.close(opened, EmitSink(result))
@@ -63,9 +72,12 @@ def lower(plan: Rel, *, rows: Callable[[Rel], float], shared: Collection[Rel], p
 class Lowering:
     """One run of `lower`: the draft so far, and what has been lowered once already."""
 
-    def __init__(self, rows: Callable[[Rel], float], shared: Collection[Rel], partitions_max: int) -> None:
+    def __init__(
+        self, rows: Callable[[Rel], float], shared: Collection[Rel], partitions_max: int, levers: Levers
+    ) -> None:
         self.draft = Draft()
         self.rows = rows
+        self.levers = levers
         self._shared = frozenset(shared)
         self._partitions_max = partitions_max
         self._materialised: dict[Rel, EdgeId] = {}

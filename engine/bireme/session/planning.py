@@ -11,6 +11,7 @@ from typing import Final
 import pyarrow as pa
 
 from bireme.backends.base import Kernels
+from bireme.config import Levers
 from bireme.data.schema import Schema
 from bireme.plan.context import PlanContext
 from bireme.plan.expr import Expr
@@ -31,10 +32,11 @@ _PARTITIONS_PER_SLOT: Final = 2
 class Planner:
     """Plans the queries of a session."""
 
-    def __init__(self, tables: SessionTables, kernels: Kernels, slots: int) -> None:
+    def __init__(self, tables: SessionTables, kernels: Kernels, slots: int, levers: Levers) -> None:
         self._tables = tables
         self._kernels = kernels
         self._partitions_max = max(4, _PARTITIONS_PER_SLOT * slots)
+        self._levers = levers
         self._cache = StatisticsCache()
         self._planned: dict[Rel, tuple[Rel, Dag]] = {}
         self._lock = threading.Lock()
@@ -65,7 +67,13 @@ class Planner:
         context = self.context()
         optimized = optimize(plan, context)
         rows = context.estimates.rows
-        dag = lower(optimized, rows=rows, shared=shared(optimized), partitions_max=self._partitions_max)
+        dag = lower(
+            optimized,
+            rows=rows,
+            shared=shared(optimized),
+            partitions_max=self._partitions_max,
+            levers=self._levers,
+        )
         return optimized, dag
 
     def context(self) -> PlanContext:

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from bireme.backends.base import Kernels
-from bireme.config import Config, config_from
+from bireme.config import Config, Levers, config_from
 from bireme.data.record import to_result
 from bireme.errors import ArgumentFault, ConfigError, NameFault, SourceMismatch
 from bireme.frontend.catalog import Table
@@ -45,14 +45,19 @@ def connect(
     threads: int | None = None,
     spill_folder: str | Path | None = None,
     backend: str | None = None,
+    levers: Levers | str | None = None,
 ) -> Session:
     """Starts a session.
 
     `memory_limit` (bytes, or a text such as "4GiB") is for all queries of the session together, `threads` is the number
-    of compute threads; both default to what the machine has. Settings not given come from `BIREME_…` variables. Raises
-    ConfigError.
+    of compute threads; both default to what the machine has. `levers` switches techniques off (`"-clustering"`), to see
+    what they bring. Settings not given come from `BIREME_…` variables. Raises ConfigError.
     """
-    return Session(config_from(threads=threads, memory_limit=memory_limit, spill_folder=spill_folder, backend=backend))
+    return Session(
+        config_from(
+            threads=threads, memory_limit=memory_limit, spill_folder=spill_folder, backend=backend, levers=levers
+        )
+    )
 
 
 class Session:
@@ -62,7 +67,7 @@ class Session:
         self._config = config
         self._kernels = _kernels(config.backend)
         self._tables = SessionTables()
-        self._planner = Planner(self._tables, self._kernels, config.threads)
+        self._planner = Planner(self._tables, self._kernels, config.threads, config.levers)
         self._loop = LoopThread("bireme-loop")
         self._house = _House(config)
         try:
@@ -204,6 +209,8 @@ class Session:
             return explain(self._planner.optimize(plan) if optimized else plan)
         chosen, dag = self._planner.plan(plan)
         text = f"{explain(chosen)}\n\n{explain_dag(dag)}"
+        if self._config.levers.off:
+            text += f"\n\nlevers off: {', '.join(self._config.levers.off)}"
         if not analyze:
             return text
         return f"{text}\n\n{self._loop.wait(self._profiled(dag))}"
@@ -223,7 +230,7 @@ class Session:
             raise ConfigError("the session is closed; connect() a new one")
 
     async def _start(self, dag: Dag) -> ResultStream:
-        return self._worker.run(dag, PipelineStages(dag, self._kernels, self._tables.source))
+        return self._worker.run(dag, PipelineStages(dag, self._kernels, self._tables.source, self._config.levers))
 
     async def _all(self, dag: Dag) -> list[pa.RecordBatch]:
         stream = await self._start(dag)
