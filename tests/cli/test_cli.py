@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from support.tpc_data import tpch_folder
 
+from bireme.cli.harness.answers import difference, order_columns
 from bireme.cli.main import main
-from bireme.cli.tpch.answers import difference, order_columns
 from bireme.cli.tpch.selection import parse_queries
 from bireme.errors import ConfigError
 
@@ -115,7 +115,7 @@ def test_tpch_checks_and_writes(tmp_path: Path, capfd: pytest.CaptureFixture[str
     assert main([*arguments, "--threads", "1", "--data", str(data), "--json", str(lines)]) == 0
     reports = [json.loads(line) for line in lines.read_text().splitlines()]
     assert {(report["query"], report["engine"]) for report in reports} == {
-        (query, engine) for query in (1, 6) for engine in ("bireme", "duckdb")
+        (query, engine) for query in ("Q1", "Q6") for engine in ("bireme", "duckdb")
     }
     assert all(report["checked"] and len(report["seconds"]) == 2 and report["peak_bytes"] > 0 for report in reports)
     assert "geometric mean" in capfd.readouterr().out

@@ -13,7 +13,7 @@ import pytest
 from support.tpc_data import tpch_folder
 
 import bireme as bm
-from bireme.cli.tpch.answers import difference, order_columns
+from bireme.cli.harness.answers import difference, order_columns
 from bireme.cli.tpch.data import TABLES
 from bireme.cli.tpch.selection import query_text
 

@@ -16,7 +16,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, default=None, help="threads of each engine (default: all cores)")
     parser.add_argument("--memory-limit", default=None, help="memory limit of each engine, such as 4GiB")
     parser.add_argument(
-        "--engines", default="bireme", help="comma-separated: bireme,duckdb,polars,datafusion (default: bireme)"
+        "--engines",
+        default="bireme",
+        help="comma-separated: bireme,duckdb,polars,datafusion; bireme also as bireme:-clustering "
+        "with that lever off (default: bireme)",
+    )
+    parser.add_argument("--shuffled", action="store_true", help="the rows of every table in random order")
+    parser.add_argument(
+        "--hot", action="store_true", help="engines load the tables into their own memory before queries are timed"
     )
     parser.add_argument("--json", type=Path, default=None, help="also write JSON lines to this file")
     parser.add_argument("--data", type=Path, default=None, help="folder that keeps the generated data")

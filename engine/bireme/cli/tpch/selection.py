@@ -1,4 +1,4 @@
-"""Which queries and engines a harness run is about: what people write, parsed; and the texts of the queries."""
+"""Which TPC-H queries a run is about: what people write, parsed; and their texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import bireme
 from bireme.errors import ConfigError
 
 QUERY_COUNT: Final = 22
-ENGINES: Final = ("bireme", "duckdb", "polars", "datafusion")
 
 
 def parse_queries(text: str) -> list[int]:
@@ -24,15 +23,6 @@ def parse_queries(text: str) -> list[int]:
     if wrong or not chosen:
         raise ConfigError(f"TPC-H has the queries 1 to {QUERY_COUNT}; {text!r} asks for others")
     return list(dict.fromkeys(chosen))
-
-
-def parse_engines(text: str) -> list[str]:
-    """Reads a list of engines; ConfigError for unknown ones."""
-    engines = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    wrong = [name for name in engines if name not in ENGINES]
-    if wrong or not engines:
-        raise ConfigError(f"the engines are {', '.join(ENGINES)}, not {text!r}")
-    return engines
 
 
 def query_text(number: int) -> str:

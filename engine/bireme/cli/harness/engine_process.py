@@ -11,13 +11,15 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from bireme.cli.tpch.engines import Engine, open_engine
+from bireme.cli.harness.engines import Engine, Opening, open_engine
+from bireme.cli.harness.workload import EngineChoice, Setup
 from bireme.errors import BiremeError, ConfigError
 
 
@@ -34,11 +36,18 @@ class Ran:
 class EngineProcess:
     """The parent's handle on a child that runs one engine."""
 
-    def __init__(self, engine: str, folder: Path, threads: int, memory_limit: str | None) -> None:
+    def __init__(self, engine: EngineChoice, tables: Mapping[str, Path], setup: Setup) -> None:
         self.engine = engine
-        command = [sys.executable, "-m", "bireme.cli.tpch.engine_process"]
+        command = [sys.executable, "-m", "bireme.cli.harness.engine_process"]
         self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        opened = self._ask(engine=engine, folder=str(folder), threads=threads, memory_limit=memory_limit)
+        opened = self._ask(
+            engine=engine.name,
+            tables={table: str(path) for table, path in tables.items()},
+            threads=setup.threads,
+            memory_limit=setup.memory_limit,
+            hot=setup.hot,
+            levers=engine.levers,
+        )
         if opened.get("error"):
             self.close()
             raise ConfigError(str(opened["error"]))
@@ -58,7 +67,12 @@ class EngineProcess:
             line = ""
         if not line:
             code = self._child.wait()
-            return {"seconds": 0.0, "rows": 0, "peak_bytes": 0, "error": f"the process of {self.engine} died ({code})"}
+            return {
+                "seconds": 0.0,
+                "rows": 0,
+                "peak_bytes": 0,
+                "error": f"the process of {self.engine.label} died ({code})",
+            }
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -78,7 +92,8 @@ class EngineProcess:
 def _serve() -> None:
     opening = json.loads(sys.stdin.readline())
     try:
-        engine = open_engine(opening["engine"], Path(opening["folder"]), opening["threads"], opening["memory_limit"])
+        tables = {table: Path(path) for table, path in opening.pop("tables").items()}
+        engine = open_engine(opening.pop("engine"), Opening(tables=tables, **opening))
     except Exception as error:  # whatever a foreign engine raises is an answer, not a crash
         _answer(error=_text(error))
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -20,7 +20,7 @@ from bireme.units import format_bytes
 class QueryReport:
     """One query on one engine, over all runs. `checked` is None where there was nothing to check against."""
 
-    query: int
+    query: str
     engine: str
     seconds: list[float] = field(default_factory=list)
     rows: int = 0
@@ -44,19 +44,23 @@ class QueryReport:
         return json.dumps(context | values)
 
 
+Reports = dict[tuple[str, str], QueryReport]
+"""By query and label of the engine."""
+
+
 def write_json(path: Path, reports: Iterable[QueryReport], **context: Any) -> None:
-    """One JSON line per query and engine; `context` (scale, threads, …) is on every line."""
+    """One JSON line per query and engine; `context` (suite, scale, threads, …) is on every line."""
     path.write_text("".join(report.as_json(**context) + "\n" for report in reports))
 
 
-def print_table(console: Console, engines: Sequence[str], reports: Mapping[tuple[int, str], QueryReport]) -> None:
+def print_table(console: Console, title: str, engines: Sequence[str], reports: Reports) -> None:
     """Seconds (medians), rows, whether the answer was right, peak memory; with several engines, ratios to bireme."""
-    table = Table(title="TPC-H", title_justify="left")
+    table = Table(title=title, title_justify="left")
     columns = ["query", "rows", *(name for engine in engines for name in (f"{engine} s", "checked", "peak"))]
     for name in columns:
         table.add_column(name, justify="left" if name == "checked" else "right", no_wrap=True)
     for query in dict.fromkeys(query for query, _ in reports):
-        cells = [f"Q{query}", str(reports[query, engines[0]].rows)]
+        cells = [query, str(reports[query, engines[0]].rows)]
         for engine in engines:
             cells += _cells(reports[query, engine])
         table.add_row(*cells)
@@ -75,7 +79,7 @@ def print_table(console: Console, engines: Sequence[str], reports: Mapping[tuple
     console.print(table)
     for line in _failures(reports.values()):
         console.print(line, style="red", markup=False, highlight=False)
-    for line in ratios(engines, reports):
+    for line in [*ratios(engines, reports), *to_fastest(engines, reports)]:
         console.print(line, highlight=False)
 
 
@@ -94,10 +98,10 @@ def _peak(reports: Sequence[QueryReport]) -> str:
 
 
 def _failures(reports: Iterable[QueryReport]) -> list[str]:
-    return [f"Q{report.query} on {report.engine}: {report.error}" for report in reports if report.error is not None]
+    return [f"{report.query} on {report.engine}: {report.error}" for report in reports if report.error is not None]
 
 
-def ratios(engines: Sequence[str], reports: Mapping[tuple[int, str], QueryReport]) -> list[str]:
+def ratios(engines: Sequence[str], reports: Reports) -> list[str]:
     """For each engine after the first, how its times compare with the first's, on the queries that both finished."""
     lines = []
     for engine in engines[1:]:
@@ -108,8 +112,32 @@ def ratios(engines: Sequence[str], reports: Mapping[tuple[int, str], QueryReport
         ]
         if pairs:
             total = sum(first for first, _ in pairs) / sum(other for _, other in pairs)
-            mean = math.exp(sum(math.log(first / other) for first, other in pairs) / len(pairs))
+            mean = _geometric_mean([first / other for first, other in pairs])
             lines.append(
                 f"{engines[0]} / {engine}: total {total:.2f}, geometric mean {mean:.2f} over {len(pairs)} queries"
             )
     return lines
+
+
+def to_fastest(engines: Sequence[str], reports: Reports) -> list[str]:
+    """How the first engine compares, query by query, with the fastest engine of another name."""
+    name = engines[0].partition(":")[0]
+    peers = [engine for engine in engines if engine.partition(":")[0] != name]
+    quotients = {
+        query: reports[query, engines[0]].median_seconds / min(times)
+        for query in dict.fromkeys(query for query, _ in reports)
+        if not reports[query, engines[0]].error
+        and (times := [reports[query, peer].median_seconds for peer in peers if not reports[query, peer].error])
+    }
+    if not quotients or len(peers) < 2:
+        return []
+    worst = max(quotients, key=lambda query: quotients[query])
+    mean = _geometric_mean(list(quotients.values()))
+    return [
+        f"{engines[0]} / the faster of {' and '.join(peers)}: geometric mean {mean:.2f}, "
+        f"worst {quotients[worst]:.2f} ({worst}) over {len(quotients)} queries"
+    ]
+
+
+def _geometric_mean(quotients: Sequence[float]) -> float:
+    return math.exp(sum(map(math.log, quotients)) / len(quotients))

@@ -1,0 +1,1 @@
+"""Engines side by side: the same queries over the same files, answers checked, times compared."""
