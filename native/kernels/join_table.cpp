@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "arrow/errors.hpp"
 
@@ -30,7 +31,9 @@ void trim(OutputColumn& column, int64_t rows) {
 
 }  // namespace
 
-JoinTable::JoinTable(const Batch& keys, int null_equal_count) : rows_(keys.rows()) {
+JoinTable::JoinTable(Batch source, int null_equal_count)
+    : build_keys_(std::move(source)), can_filter_(null_equal_count == 0), rows_(build_keys_.rows()) {
+  const Batch& keys = build_keys_;
   if (rows_ >= int64_t{kNoEntry}) throw Unsupported("a join table of 2^32 rows or more; partition the join");
   std::vector<Type> types;
   std::vector<bool> nullable;
@@ -47,6 +50,14 @@ JoinTable::JoinTable(const Batch& keys, int null_equal_count) : rows_(keys.rows(
     reader.find_or_add(*keys_, begin, std::min(kVectorRows, rows_ - begin), entries.data() + begin);
   }
   group_rows(entries.data());
+}
+
+std::shared_ptr<const KeyFilter> JoinTable::key_filter() const {
+  std::call_once(filter_once_, [this] {
+    if (can_filter_) filter_ = make_key_filter(build_keys_);
+    if (filter_ != nullptr) filter_bytes_ = filter_->nbytes();
+  });
+  return filter_;
 }
 
 // Sorts the rows by the number of their key, keeping their order.

@@ -12,7 +12,8 @@ from support.batches import KEY_TYPES, batches, corner_batch
 from support.drawn import drawn
 from support.duck import rows_of
 
-from bireme.backends.base import Kernels
+from bireme.backends.base import Kernels, KeyFilter
+from bireme.backends.native import _kernels
 from bireme.data import types as t
 from bireme.data.record import plain
 from bireme.data.types import DataType
@@ -54,6 +55,23 @@ def check(backend: Kernels, probe: pa.RecordBatch, build: pa.RecordBatch, null_e
     ]
     assert table.has_null_key == any(nulls)
     assert table.nbytes >= 0
+    check_filter(table.key_filter(), probe, build, found if null_equal_count == 0 else None)
+
+
+def check_filter(
+    filter: KeyFilter | None, probe: pa.RecordBatch, build: pa.RecordBatch, found: set[int] | None
+) -> None:
+    """`found` are the probe rows that match; None where NULL equals NULL, and no filter may be."""
+    if filter is None:
+        return
+    assert found is not None
+    assert isinstance(filter, _kernels.KeyFilter)
+    kept = set(pa.array(filter.select(probe)).to_pylist())
+    assert found <= kept
+    assert not any(column[row].as_py() is None for row in kept for column in probe.columns)
+    if filter.is_exact:
+        assert kept == found
+    assert filter.nbytes >= 0
 
 
 @pytest.mark.parametrize(

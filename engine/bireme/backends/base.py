@@ -69,6 +69,29 @@ class GroupTable(Protocol):
         ...
 
 
+class KeyFilter(Protocol):
+    """Which keys a build side may hold: a runtime filter. What it drops has no equal there; what it keeps may have."""
+
+    @property
+    def kind(self) -> str:
+        """For explain and events: "range", "bitmap", "list" or "bloom"."""
+        ...
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all that it keeps has an equal row."""
+        ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def range(self) -> tuple[int, int] | None:
+        """The smallest and largest key where there is one key of integers, dates, times or short decimals, as Arrow
+        stores them (low > high where there is none at all); else None.
+        """
+        ...
+
+
 class JoinTable(Protocol):
     """The build side's keys, to be looked up."""
 
@@ -92,6 +115,10 @@ class JoinTable(Protocol):
 
     def contains(self, keys: pa.RecordBatch) -> pa.BooleanArray:
         """For each probe row whether it has an equal build row; never NULL."""
+        ...
+
+    def key_filter(self) -> KeyFilter | None:
+        """The filter for these keys, made by the first call (so not on the loop), or None where there can be none."""
         ...
 
 

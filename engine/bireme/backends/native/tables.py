@@ -101,6 +101,9 @@ class NativeJoinTable:
     def contains(self, keys: pa.RecordBatch) -> pa.BooleanArray:
         return pa.array(self._table.contains(keys))
 
+    def key_filter(self) -> _kernels.KeyFilter | None:
+        return self._table.key_filter()
+
 
 def group_table(spec: GroupSpec, fallback: _Tables) -> GroupTable:
     """A native table, or where a type of `spec` has none, one of `fallback`."""

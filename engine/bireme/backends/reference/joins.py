@@ -43,6 +43,9 @@ class ReferenceJoinTable:
         """Whether a build row has a NULL among its keys that are not null-equal."""
         return self._has_null_key
 
+    def key_filter(self) -> None:
+        """The reference backend filters nothing early."""
+
     def _unmatchable(self, keys: list[pa.Array], rows: int) -> Bools:
         """Rows with a NULL among the keys that are not null-equal."""
         missing = np.zeros(rows, np.bool_)
