@@ -15,6 +15,7 @@ void bind_group(nb::module_& module);
 void bind_hash(nb::module_& module);
 void bind_join(nb::module_& module);
 void bind_program(nb::module_& module);
+void bind_read(nb::module_& module);
 void bind_sort(nb::module_& module);
 void bind_take(nb::module_& module);
 
@@ -56,6 +57,7 @@ NB_MODULE(_kernels, module) {
   bireme::bind_hash(module);
   bireme::bind_join(module);
   bireme::bind_program(module);
+  bireme::bind_read(module);
   bireme::bind_sort(module);
   bireme::bind_take(module);
 }

@@ -44,7 +44,7 @@ def main() -> None:
     for index, field in [*enumerate(table.schema), (None, None)]:
         columns = list(range(len(table.schema))) if index is None else [index]
         split = table.splits(columns, [])[arguments.row_group]
-        buffers = [reads.read(wanted) for wanted in split.ranges]
+        buffers = reads.read_all(split.ranges)
         values = split.rows * len(columns)
         names = [table.schema[column].name for column in columns]
         ours = best_seconds(lambda split=split, buffers=buffers: list(split.decode(buffers)))

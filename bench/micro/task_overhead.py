@@ -54,7 +54,10 @@ class Nothing:
 
     bytes_used = 0
 
-    def read(self, byte_range: ByteRange) -> pa.Buffer:
+    def read_all(self, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        raise NotImplementedError
+
+    def is_resident(self, ranges: Sequence[ByteRange]) -> bool:
         raise NotImplementedError
 
 

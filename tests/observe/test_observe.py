@@ -58,6 +58,7 @@ def story() -> list[events.Event]:
         events.QueryStarted(QueryId(1), 2, 1),
         events.PipelineOpened(QueryId(1), ONE, 4),
         events.Preloaded(QueryId(1), ONE, 0, 2, 1_000, 0.1),
+        events.ReadByTask(QueryId(1), ONE, 1, 3_072),
         task_ended(),
         task_ended(),
         events.TaskRetried(QueryId(1), ONE, TaskId(2), 1, 2, "no memory"),
@@ -79,6 +80,8 @@ def test_a_profile_is_the_sum_of_its_events() -> None:
     assert (pipeline.tasks, pipeline.rows_in, pipeline.rows_out, pipeline.bytes_out) == (2, 20, 10, 80)
     assert (pipeline.run_seconds, pipeline.wait_seconds, pipeline.retries) == (1.0, 0.5, 1)
     assert (pipeline.preload_bytes, pipeline.state_bytes_peak, pipeline.ended) == (1_000, 100, "done")
+    assert pipeline.read_by_task_bytes == 3_072
+    assert "read 3 KiB in tasks" in str(profile)
     assert pipeline.notes == ["strftime runs in pyarrow"]
     assert (edge.demoted_count, edge.disk_bytes, edge.promoted_bytes) == (2, 40, 40)
     assert edge.move_seconds == pytest.approx(0.4)

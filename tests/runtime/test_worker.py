@@ -77,7 +77,9 @@ def test_a_scan_gives_its_rows_in_order() -> None:
         assert stages.counts.set_closed == 1
 
     worker = run(main)
-    assert len(happened(worker, events.Preloaded)) == 50
+    fetched, left_to_task = happened(worker, events.Preloaded), happened(worker, events.ReadByTask)
+    assert sorted(event.split for event in fetched + left_to_task) == list(range(50))
+    assert fetched and left_to_task
 
 
 @pytest.mark.parametrize("take", list(Take))

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from bireme.backends.native.file_ranges import read_ranges
 from bireme.errors import SourceChanged, SourceMissing, StorageError
 from bireme.storage.base import ByteRange
 from bireme.storage.local import LocalByteSource, file_version
@@ -17,7 +18,10 @@ class Local:
 
     def __init__(self, folder):
         self._folder = folder
-        self.source = LocalByteSource()
+        self.source = self.opened()
+
+    def opened(self):
+        return LocalByteSource()
 
     def path(self, name):
         return str(self._folder / name)
@@ -30,6 +34,13 @@ class Local:
 
     def close(self):
         self.source.close()
+
+
+class Pooled(Local):
+    """The same files, read into the memory of the native kernels."""
+
+    def opened(self):
+        return LocalByteSource(reader=read_ranges)
 
 
 class InMemory:
@@ -47,7 +58,7 @@ class InMemory:
         """Nothing is open."""
 
 
-@pytest.fixture(params=[Local, InMemory], ids=["local", "memory"])
+@pytest.fixture(params=[Local, Pooled, InMemory], ids=["local", "pooled", "memory"])
 def files(request, tmp_path):
     made = request.param(tmp_path)
     yield made
@@ -207,3 +218,31 @@ def test_many_threads_read_through_few_descriptors(tmp_path):
         thread.join(timeout=30)
     reads.close()
     assert failures == []
+
+
+def test_the_page_cache_is_asked_only_about_open_files(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(bytes(3 << 20))
+    whole = ByteRange(str(path), 0, 3 << 20)
+    with LocalByteSource() as source:
+        assert not source.is_resident([whole])
+        source.read(whole)
+        assert source.is_resident([whole])
+        # Past its end nothing can be had without asking the file system.
+        assert not source.is_resident([ByteRange(str(path), 3 << 20, 1)])
+
+
+def test_a_system_that_cannot_tell_has_nothing_resident(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    path.write_bytes(b"0123")
+    with LocalByteSource() as source:
+        source.read(ByteRange(str(path), 0, 4))
+        monkeypatch.delattr(os, "RWF_NOWAIT")
+        assert not source.is_resident([ByteRange(str(path), 0, 4)])
+
+
+def test_several_ranges_of_several_files_come_in_order(files):
+    files.write("a", b"0123456789")
+    files.write("b", b"abcdefghij")
+    wanted = [ByteRange(files.path("a"), 1, 2), ByteRange(files.path("b"), 0, 3), ByteRange(files.path("a"), 8, 2)]
+    assert [one.to_pybytes() for one in files.source.read_all(wanted)] == [b"12", b"abc", b"89"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -54,6 +55,12 @@ class MemorySource:
         self._faults = faults or DiskFaults()
         self.reads = 0
         self.faulted = 0
+
+    def is_resident(self, ranges: Sequence[ByteRange]) -> bool:
+        return self._rng.random() < 0.5
+
+    def read_all(self, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        return [self.read(one) for one in ranges]
 
     def read(self, byte_range: ByteRange) -> pa.Buffer:
         self.reads += 1

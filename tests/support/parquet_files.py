@@ -109,4 +109,4 @@ def read_rows(table, columns, filters=()) -> list[tuple]:
 def fetch(split) -> list[pa.Buffer]:
     """The bytes that a split needs."""
     with LocalByteSource() as reads:
-        return [reads.read(wanted) for wanted in split.ranges]
+        return reads.read_all(split.ranges)

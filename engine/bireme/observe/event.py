@@ -175,6 +175,16 @@ class Preloaded(NamedTuple):
     cause: EventId = NO_CAUSE
 
 
+class ReadByTask(NamedTuple):
+    """The bytes of a split were in the operating system's memory, so they were left to the task to read."""
+
+    query: QueryId
+    pipeline: PipelineId
+    split: int
+    nbytes: int
+    cause: EventId = NO_CAUSE
+
+
 class BatchSent(NamedTuple):
     query: QueryId
     edge: EdgeId

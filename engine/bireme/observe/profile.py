@@ -32,6 +32,7 @@ class PipelineProfile:
     retries: int = 0
     preload_bytes: int = 0
     preload_seconds: float = 0.0
+    read_by_task_bytes: int = 0
     ended: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -135,6 +136,9 @@ class Profile:
         into.preload_bytes += event.nbytes
         into.preload_seconds += event.seconds
 
+    def _read_by_task(self, event: events.ReadByTask) -> None:
+        self.pipeline(event.pipeline).read_by_task_bytes += event.nbytes
+
     def _demoted(self, event: events.Demoted) -> None:
         into = self.edge(event.edge)
         into.demoted_bytes += event.nbytes
@@ -167,6 +171,7 @@ _FOLDS: dict[type, Callable[[Profile, Any], None]] = {
     events.TaskRetried: Profile._retried,
     events.Noted: Profile._noted,
     events.Preloaded: Profile._preloaded,
+    events.ReadByTask: Profile._read_by_task,
     events.Demoted: Profile._demoted,
     events.Promoted: Profile._promoted,
     events.Overbooked: Profile._overbooked,
@@ -195,6 +200,8 @@ def _line(name: str, pipeline: PipelineProfile) -> str:
         parts.append(f"state {format_bytes(pipeline.state_bytes_peak)}")
     if pipeline.preload_bytes:
         parts.append(f"read {format_bytes(pipeline.preload_bytes)} in {format_seconds(pipeline.preload_seconds)}")
+    if pipeline.read_by_task_bytes:
+        parts.append(f"read {format_bytes(pipeline.read_by_task_bytes)} in tasks")
     if pipeline.retries:
         parts.append(f"{pipeline.retries} retries")
     return ", ".join(parts + pipeline.notes)

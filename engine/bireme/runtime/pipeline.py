@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from bireme.data.batch import Batch
 from bireme.data.ids import QueryId
 from bireme.data.tier import Tier
@@ -33,7 +31,7 @@ from bireme.plan.physical import (
     Take,
 )
 from bireme.runtime.compute.estimate import History
-from bireme.runtime.compute.task import Made, Result, Task, TaskKind
+from bireme.runtime.compute.task import Fetch, Made, Result, Task, TaskKind, no_bytes
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.state import Entry, Feed
 from bireme.runtime.memory.ledger import Reservation, Use
@@ -67,7 +65,7 @@ class LivePipeline:
         self.sinks: list[tuple[BatchHolder, int]] = []
         self.dependents: list[LivePipeline] = []
         self.splits: Sequence[Split] = ()
-        self.loaded: dict[int, tuple[Sequence[pa.Buffer], Reservation]] = {}
+        self.loaded: dict[int, tuple[Fetch, Reservation]] = {}
         self.fetch_next = 0
         self.fetching = 0
         self.inputs_max: int | None = None
@@ -159,7 +157,7 @@ class LivePipeline:
         task.split = split = self.splits[index]
         task.rows_in, task.basis = split.rows, split.decoded_bytes
         if index in self.loaded:
-            task.buffers, task.reservation = self.loaded.pop(index)
+            task.fetch, task.reservation = self.loaded.pop(index)
             task.bytes_in = task.reservation.nbytes
         self.next_input += 1
         if self.fetch_next < len(self.splits):
@@ -294,7 +292,7 @@ class LivePipeline:
             for entry in task.entries:
                 task.holder.consume(entry)
         if task.reservation is not None:
-            task.buffers = ()
+            task.fetch = no_bytes
             task.reservation.release()
 
     # ------------------------------------------------------------------------------------- advancing

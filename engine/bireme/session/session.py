@@ -34,7 +34,7 @@ from bireme.session.loop_thread import LoopThread
 from bireme.session.planning import Planner
 from bireme.session.tables import SessionTables
 from bireme.storage.base import ScannableSource
-from bireme.storage.local import LocalByteSource
+from bireme.storage.local import LocalByteSource, RangeReader
 from bireme.storage.sink import write_file
 from bireme.storage.spill import LocalSpillStore
 
@@ -69,7 +69,7 @@ class Session:
         self._tables = SessionTables()
         self._planner = Planner(self._tables, self._kernels, config.threads, config.levers)
         self._loop = LoopThread("bireme-loop")
-        self._house = _House(config)
+        self._house = _House(config, _range_reader(config.backend))
         try:
             self._worker = self._loop.wait(self._house.open())
         except BaseException:
@@ -294,11 +294,19 @@ def _kernels(backend: str) -> Kernels:
     raise ConfigError(f"the backends are native and reference, not {backend!r}")
 
 
+def _range_reader(backend: str) -> RangeReader | None:
+    if backend != "native":
+        return None
+    from bireme.backends.native.file_ranges import read_ranges
+
+    return read_ranges
+
+
 class _House:
     """A worker and what it reads from and spills to, opened and closed together on the loop."""
 
-    def __init__(self, config: Config) -> None:
-        self._source = LocalByteSource()
+    def __init__(self, config: Config, reader: RangeReader | None) -> None:
+        self._source = LocalByteSource(reader=reader)
         self._spill = LocalSpillStore(config.spill_folder, bytes_max=config.spill_bytes_max)
         self._worker = Worker(config, source=self._source, spill=self._spill)
 

@@ -1,7 +1,8 @@
 """The seam to storage: tables that give splits, ranged reads, and the spill store.
 
 A scan is three things in three places: which splits and byte ranges survive pruning (`splits`, pure over cached
-metadata), fetching the ranges (`ByteSource`, by Pre-Load, on IO threads), and decoding (`Split.decode`, in a task).
+metadata), fetching the ranges (`ByteSource`; by Pre-Load on IO threads, or in the task where that waits for nothing),
+and decoding (`Split.decode`, in a task).
 """
 
 from __future__ import annotations
@@ -72,10 +73,17 @@ class ScannableSource(TableSource, Protocol):
 
 
 class ByteSource(Protocol):
-    """Ranged reads. Blocking; called on IO threads."""
+    """Ranged reads. Any thread."""
 
-    def read(self, byte_range: ByteRange) -> pa.Buffer:
-        """Exactly the bytes asked for; SourceMissing, SourceChanged or StorageError otherwise."""
+    def read_all(self, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        """Exactly the bytes asked for, one buffer each; SourceMissing, SourceChanged or StorageError otherwise.
+
+        Blocks.
+        """
+        ...
+
+    def is_resident(self, ranges: Sequence[ByteRange]) -> bool:
+        """Whether reading them would wait for no device, as far as that can be told at once. Never blocks."""
         ...
 
 

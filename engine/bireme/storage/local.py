@@ -10,6 +10,9 @@ import errno
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 import pyarrow as pa
@@ -18,6 +21,11 @@ from bireme.errors import SourceChanged, SourceMissing, StorageError
 from bireme.storage.base import ByteRange
 
 _OPEN_FILES_MAX: Final = 64
+# The page cache is asked at every so many bytes of a range: what it drops, it drops in runs.
+_PROBE_BYTES: Final = 1 << 20
+
+# Reads ranges of an open file, given by offsets and lengths; None where the file ends before one of them does.
+RangeReader = Callable[[int, Sequence[int], Sequence[int]], "list[pa.Buffer] | None"]
 
 
 def file_version(status: os.stat_result) -> str:
@@ -47,30 +55,58 @@ class _OpenFile:
 
 
 class LocalByteSource:
-    """Reads local files through a bounded number of open descriptors. Any thread."""
+    """Reads local files through a bounded number of open descriptors. Any thread.
 
-    def __init__(self, *, open_files_max: int = _OPEN_FILES_MAX) -> None:
+    `reader` is how bytes come into memory: into fresh buffers, unless a backend has better ones.
+    """
+
+    def __init__(self, *, open_files_max: int = _OPEN_FILES_MAX, reader: RangeReader | None = None) -> None:
         self._open_files_max = open_files_max
+        self._reader = reader or _read_ranges
         self._lock = threading.Lock()
         self._files: OrderedDict[str, _OpenFile] = OrderedDict()
         self._closed = False
 
     def read(self, byte_range: ByteRange) -> pa.Buffer:
+        """One range; see `read_all`."""
+        return self.read_all((byte_range,))[0]
+
+    def read_all(self, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
         """Exactly the bytes asked for; SourceMissing, SourceChanged or StorageError otherwise."""
+        found: list[pa.Buffer] = []
+        for (path, version), wanted in groupby(ranges, key=attrgetter("path", "version")):
+            found += self._read_file(path, version, list(wanted))
+        return found
+
+    def _read_file(self, path: str, version: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
         try:
-            file = self._checked(byte_range)
+            file = self._checked(path, version)
         except OSError as error:
-            raise translate(error, byte_range.path) from error
+            raise translate(error, path) from error
         try:
-            content = _read_exactly(file.descriptor, byte_range)
+            offsets, lengths = [one.offset for one in ranges], [one.length for one in ranges]
+            content = self._reader(file.descriptor, offsets, lengths)
             # Once more: somebody may have written to it in the meantime.
-            if not _is_version(file, byte_range.version):
-                raise _changed(byte_range.path)
+            if content is None or not _is_version(file, version):
+                raise _changed(path)
             return content
         except OSError as error:
-            raise translate(error, byte_range.path) from error
+            raise translate(error, path) from error
         finally:
             self._release(file)
+
+    def is_resident(self, ranges: Sequence[ByteRange]) -> bool:
+        """Whether the page cache seems to have all of the bytes. Of files that are not open it is not known."""
+        for path, wanted in groupby(ranges, key=attrgetter("path")):
+            file = self._acquire_open(path)
+            if file is None:
+                return False
+            try:
+                if not all(_is_cached(file.descriptor, one) for one in wanted):
+                    return False
+            finally:
+                self._release(file)
+        return True
 
     def __enter__(self) -> LocalByteSource:
         return self
@@ -85,21 +121,21 @@ class LocalByteSource:
             for path in list(self._files):
                 self._forget(path)
 
-    def _checked(self, byte_range: ByteRange) -> _OpenFile:
+    def _checked(self, path: str, version: str) -> _OpenFile:
         """An open file whose content is the planned one; a cached descriptor may be that of a replaced file."""
-        file = self._acquire(byte_range.path)
-        if _is_version(file, byte_range.version):
+        file = self._acquire(path)
+        if _is_version(file, version):
             return file
         self._release(file)
         with self._lock:
-            self._forget(byte_range.path)
-        file = self._acquire(byte_range.path)
-        if _is_version(file, byte_range.version):
+            self._forget(path)
+        file = self._acquire(path)
+        if _is_version(file, version):
             return file
         self._release(file)
-        raise _changed(byte_range.path)
+        raise _changed(path)
 
-    def _acquire(self, path: str) -> _OpenFile:
+    def _acquire_open(self, path: str) -> _OpenFile | None:
         with self._lock:
             if self._closed:
                 raise StorageError(f"cannot read {path!r}: the session is closed")
@@ -107,7 +143,12 @@ class LocalByteSource:
             if file is not None:
                 self._files.move_to_end(path)
                 file.users += 1
-                return file
+            return file
+
+    def _acquire(self, path: str) -> _OpenFile:
+        file = self._acquire_open(path)
+        if file is not None:
+            return file
         opened = _OpenFile(os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)))
         with self._lock:
             if self._closed or path in self._files:
@@ -142,13 +183,29 @@ def _changed(path: str) -> SourceChanged:
     return SourceChanged(f"{path!r} changed while the query was reading it; run the query again")
 
 
-def _read_exactly(descriptor: int, byte_range: ByteRange) -> pa.Buffer:
-    buffer = pa.allocate_buffer(byte_range.length)
-    view = memoryview(buffer).cast("B")
-    done = 0
-    while done < byte_range.length:
-        count = os.preadv(descriptor, [view[done:]], byte_range.offset + done)
-        if count == 0:
-            raise _changed(byte_range.path)
-        done += count
-    return buffer
+def _is_cached(descriptor: int, byte_range: ByteRange) -> bool:
+    """Asks the page cache for a byte here and there; a system that cannot tell counts as not having it."""
+    if not hasattr(os, "RWF_NOWAIT"):
+        return False
+    probe = [bytearray(1)]
+    places = [*range(byte_range.offset, byte_range.end, _PROBE_BYTES), byte_range.end - 1]
+    try:
+        return all(os.preadv(descriptor, probe, place, os.RWF_NOWAIT) for place in places)
+    except OSError:
+        return False
+
+
+def _read_ranges(descriptor: int, offsets: Sequence[int], lengths: Sequence[int]) -> list[pa.Buffer] | None:
+    """The plain `RangeReader`."""
+    found: list[pa.Buffer] = []
+    for offset, length in zip(offsets, lengths, strict=True):
+        buffer = pa.allocate_buffer(length)
+        view = memoryview(buffer).cast("B")
+        done = 0
+        while done < length:
+            count = os.preadv(descriptor, [view[done:]], offset + done)
+            if count == 0:
+                return None
+            done += count
+        found.append(buffer)
+    return found

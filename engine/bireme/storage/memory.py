@@ -7,7 +7,7 @@ something about those. A fault is asked for before the work is done, so that not
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -44,6 +44,12 @@ class MemoryByteSource:
     def version(self, path: str) -> str:
         """What identifies the content of a file, for the ranges that are planned on it."""
         return self._versions[path]
+
+    def read_all(self, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        return [self.read(one) for one in ranges]
+
+    def is_resident(self, ranges: Sequence[ByteRange]) -> bool:
+        return True
 
     def read(self, byte_range: ByteRange) -> pa.Buffer:
         self.reads.append(byte_range)

@@ -78,7 +78,7 @@ class ParquetSample:
         with LocalByteSource() as source:
             for decoder, group in groups:
                 split = ParquetSplit(decoder, group, tuple(columns), schema)
-                parts.append(split.head([source.read(wanted) for wanted in split.ranges], rows_each))
+                parts.append(split.head(source.read_all(split.ranges), rows_each))
         return concat(parts, schema).columns  # type: ignore[no-any-return]
 
     def _row_count(self) -> pa.RecordBatch:

@@ -8,7 +8,7 @@ order.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -23,6 +23,14 @@ from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.ledger import Reservation
 from bireme.storage.base import Split
+
+# Gives the bytes of a split, from memory, or by reading what the operating system has in memory.
+Fetch = Callable[[], Sequence[pa.Buffer]]
+
+
+def no_bytes() -> Sequence[pa.Buffer]:
+    """Of a split that needs none, or no longer."""
+    return ()
 
 
 class TaskKind(Enum):
@@ -76,7 +84,7 @@ class Task:
     """One unit of compute. `rows_in` and `bytes_in` are of its input; its need is estimated from `basis`."""
 
     __slots__ = (
-        "_done", "_pieces", "alone", "attempt", "basis", "buffers", "bytes_in", "entries", "grant_bytes", "holder",
+        "_done", "_pieces", "alone", "attempt", "basis", "bytes_in", "entries", "fetch", "grant_bytes", "holder",
         "id", "kind", "need_bytes", "ready_at", "reservation", "rows_in", "sequence", "split", "stage", "supplier",
     )  # fmt: skip
 
@@ -89,7 +97,7 @@ class Task:
         self.holder: BatchHolder | None = None
         self.entries: Sequence[Entry] = ()
         self.split: Split | None = None
-        self.buffers: Sequence[pa.Buffer] = ()
+        self.fetch: Fetch = no_bytes
         self.reservation: Reservation | None = None
         self.rows_in = 0
         self.bytes_in = 0
@@ -149,7 +157,7 @@ class Task:
         if self.kind is TaskKind.FINISH:
             return self.stage.finish(self.sequence, slot)
         assert self.split is not None
-        return self.stage.run_split(self.split, self.buffers, self.sequence, slot)
+        return self.stage.run_split(self.split, self.fetch(), self.sequence, slot)
 
 
 class Supplier(Protocol):
