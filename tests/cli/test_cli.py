@@ -138,3 +138,4 @@ def test_a_wrong_answer_is_seen() -> None:
     assert difference(swapped, right, []) is None
     assert difference(swapped, right, [0]) is not None
     assert order_columns("select x, y as z from t order by z desc, x") == [1, 0]
+    assert order_columns("select x, min(y), count(*) as z from t group by x order by z") == [2]

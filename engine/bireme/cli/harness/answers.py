@@ -28,7 +28,7 @@ def order_columns(sql: str) -> list[int]:
     tree = sqlglot.parse_one(sql, read="duckdb")
     assert isinstance(tree, sqlglot.exp.Query)
     order = tree.args.get("order")
-    names = [name.lower() for name in tree.named_selects]
+    names = [column.output_name.lower() for column in tree.selects]
     positions = []
     for key in order.expressions if order is not None else []:
         name = key.this.name.lower()

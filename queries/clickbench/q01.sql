@@ -1,0 +1,1 @@
+select count(*) from hits where advertising_engine_id <> 0

@@ -1,0 +1,1 @@
+select avg(user_id) from hits

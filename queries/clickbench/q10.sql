@@ -1,0 +1,6 @@
+select mobile_phone_model, count(distinct user_id) as users
+from hits
+where mobile_phone_model <> ''
+group by mobile_phone_model
+order by users desc
+limit 10

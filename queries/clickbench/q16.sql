@@ -1,0 +1,5 @@
+select user_id, search_phrase, count(*)
+from hits
+group by user_id, search_phrase
+order by count(*) desc
+limit 10

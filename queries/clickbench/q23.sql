@@ -1,0 +1,5 @@
+select *
+from hits
+where url like '%google%'
+order by event_time
+limit 10

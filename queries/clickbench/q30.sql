@@ -1,0 +1,11 @@
+select
+    search_engine_id,
+    client_ip,
+    count(*) as views,
+    sum(is_refresh),
+    avg(resolution_width)
+from hits
+where search_phrase <> ''
+group by search_engine_id, client_ip
+order by views desc
+limit 10
