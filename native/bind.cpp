@@ -5,6 +5,7 @@
 #include <new>
 
 #include "arrow/errors.hpp"
+#include "bind_parquet.hpp"
 #include "capsule.hpp"
 
 namespace nb = nanobind;
@@ -37,6 +38,8 @@ void translate(const std::exception_ptr& thrown, void*) {
     raise_as("DomainFault", error.what());
   } catch (const Unsupported& error) {
     raise_as("Unsupported", error.what());
+  } catch (const parquet::Corrupt& error) {
+    raise_as("SourceCorrupt", error.what());
   } catch (const EngineBug& error) {
     raise_as("EngineBug", error.what());
   } catch (const std::bad_alloc&) {
@@ -56,6 +59,7 @@ NB_MODULE(_kernels, module) {
   bireme::bind_group(module);
   bireme::bind_hash(module);
   bireme::bind_join(module);
+  bireme::bind_parquet(module);
   bireme::bind_program(module);
   bireme::bind_read(module);
   bireme::bind_sort(module);

@@ -1,6 +1,6 @@
 """What the C++ module offers; made in native/bind*.cpp."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 class ArrowSource(Protocol):
@@ -48,6 +48,32 @@ class KeyFilter:
     def nbytes(self) -> int: ...
     def range(self) -> tuple[int, int] | None: ...
     def select(self, keys: Any) -> Exported: ...
+
+class ParquetChunk:
+    def __init__(
+        self,
+        data: Any,
+        format: str,
+        *,
+        physical: int,
+        type_length: int,
+        codec: int,
+        is_optional: bool,
+        rows: int,
+        pages: Sequence[tuple[int, int, int]],
+        multiplier: int,
+        divisor: int,
+        decompress: Callable[[int, memoryview, int], Any] | None,
+    ) -> None: ...
+    @property
+    def bytes_decompressed(self) -> int: ...
+    @property
+    def pages_skipped(self) -> int: ...
+    def is_dictionary(self) -> bool: ...
+    def dictionary(self) -> Exported: ...
+    def read(self, rows: Any) -> Exported: ...
+    def read_codes(self, rows: Any) -> Exported: ...
+    def select_codes(self, rows: Any, keep: bytes, keep_null: bool) -> Exported: ...
 
 class JoinTable:
     @property
