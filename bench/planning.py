@@ -45,7 +45,7 @@ def stages(planner: Planner, tables: SessionTables, sql: str) -> tuple[float, ..
     context = planner.context()
     optimized = optimize(plan, context)
     mark()
-    lower(optimized, rows=context.estimates.rows, shared=shared(optimized), partitions_max=4)
+    lower(optimized, estimates=context.estimates, shared=shared(optimized), partitions_max=4)
     mark()
     sqlglot.parse_one(sql, read="duckdb")
     mark()

@@ -13,6 +13,7 @@ from bireme.plan.physical import (
     GroupSink,
     GroupSpec,
     LimitStep,
+    Lookup,
     MatchSink,
     MergeGroupsStep,
     Pipeline,
@@ -50,15 +51,25 @@ def _pipeline(pipeline: Pipeline, dag: Dag) -> str:
 
 def _source(source: Source, schema: Schema, dag: Dag) -> str:
     match source:
-        case ScanSource(table, _, _, filters):
+        case ScanSource(table, _, _, filters, lookups):
             pruned = f" prune by {' and '.join(format_expr(each, schema) for each in filters)}" if filters else ""
-            return f"scan {table} ({', '.join(schema.names)}){pruned}"
+            return f"scan {table} ({', '.join(schema.names)}){pruned}{_lookups(lookups, schema)}"
         case ValuesSource(rows):
             return f"values, {len(rows)} rows"
         case EdgeSource(edge, take):
             return f"take {_edge(dag.edges[edge])} {take.value}"
         case UnmatchedSource(table, rows):
             return f"{rows.value} rows of {table}"
+
+
+def _lookups(lookups: tuple[Lookup, ...], schema: Schema) -> str:
+    if not lookups:
+        return ""
+    asked = [
+        f"({', '.join([schema.names[column] for column in lookup.columns])}) in {lookup.table} (~{lookup.kept:.1%})"
+        for lookup in lookups
+    ]
+    return f"\n  look up {', '.join(asked)}"
 
 
 def _step(step: Step, schema: Schema) -> str:

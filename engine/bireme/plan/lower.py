@@ -19,6 +19,8 @@ from bireme.errors import EngineBug, Unsupported
 from bireme.plan import lower_join
 from bireme.plan.draft import Draft, Opened, is_identity
 from bireme.plan.expr import Aggregation, Call, Column, Expr, ScalarSubquery, SortKey
+from bireme.plan.lookups import MemberEstimates, with_lookups
+from bireme.plan.membership import Member
 from bireme.plan.physical import (
     AggregateStep,
     Dag,
@@ -40,7 +42,9 @@ from bireme.plan.physical import (
 from bireme.plan.placement import place
 from bireme.plan.relation import Aggregate, Filter, Join, Limit, Project, Rel, Scan, Sort, Union, Values, Window
 from bireme.plan.states import state_schema
-from bireme.plan.tree import all_columns, columns_in, map_expr, mask_of, remap
+from bireme.plan.statistics.estimator import Estimator
+from bireme.plan.statistics.matching import covered
+from bireme.plan.tree import all_columns, column, columns_in, map_expr, mask_of, remap
 
 # A partition should hold enough groups to be worth a task of its own (about a millisecond of merging).
 _GROUPS_PER_PARTITION: Final = 16_384
@@ -52,37 +56,42 @@ _ALL_LEVERS: Final = Levers()
 def lower(
     plan: Rel,
     *,
-    rows: Callable[[Rel], float],
+    estimates: Estimator,
     shared: Collection[Rel],
     partitions_max: int,
     levers: Levers = _ALL_LEVERS,
 ) -> Dag:
     """The Dag that computes `plan`.
 
-    `rows` estimates the output rows of a relation, `shared` are the relations to run once although read more than
-    once, `partitions_max` limits the hash partitions of one edge (a small multiple of the compute slots is right).
+    `estimates` are of the run that made `plan`, `shared` are the relations to run once although read more than once,
+    `partitions_max` limits the hash partitions of one edge (a small multiple of the compute slots is right).
     """
-    lowering = Lowering(rows, shared, partitions_max, levers)
+    lowering = Lowering(estimates, shared, partitions_max, levers)
     opened = lowering.open(plan)
     result = lowering.draft.edge("result", opened.schema, opened.rows)
     lowering.draft.close(opened, EmitSink(result))
-    return place(lowering.draft.dag(result, plan.schema))
+    dag = lowering.draft.dag(result, plan.schema)
+    if levers.runtime_filters:
+        dag = with_lookups(dag, lowering.member_estimates())
+    return place(dag)
 
 
 class Lowering:
     """One run of `lower`: the draft so far, and what has been lowered once already."""
 
-    def __init__(
-        self, rows: Callable[[Rel], float], shared: Collection[Rel], partitions_max: int, levers: Levers
-    ) -> None:
+    def __init__(self, estimates: Estimator, shared: Collection[Rel], partitions_max: int, levers: Levers) -> None:
         self.draft = Draft()
-        self.rows = rows
+        self.estimates = estimates
+        self.rows = estimates.rows
         self.levers = levers
         self._shared = frozenset(shared)
         self._partitions_max = partitions_max
         self._materialised: dict[Rel, EdgeId] = {}
         self._scalars: dict[ScalarSubquery, tuple[Scalar, PipelineId]] = {}
-        self._tables = 0
+        # The join tables that further joins may use, by what they are made of.
+        self.built: dict[tuple[Rel, tuple[Expr, ...], int, bool], tuple[str, PipelineId]] = {}
+        self._tables: dict[str, tuple[Rel, tuple[Expr, ...]]] = {}
+        self._scans: dict[ScanSource, Scan] = {}
 
     def open(self, rel: Rel) -> Opened:
         """A pipeline that gives the rows of `rel`, without a sink."""
@@ -107,10 +116,32 @@ class Lowering:
     def is_shared(self, rel: Rel) -> bool:
         return rel in self._shared
 
-    def table_name(self) -> str:
-        """A fresh name for a join table."""
-        self._tables += 1
-        return f"table{self._tables - 1}"
+    def table_name(self, side: Rel, keys: tuple[Expr, ...]) -> str:
+        """A fresh name for a join table of `side`."""
+        name = f"table{len(self._tables)}"
+        self._tables[name] = (side, keys)
+        return name
+
+    def scan_source(self, rel: Scan, opened: Opened) -> ScanSource:
+        """What a pipeline that scans `rel` reads."""
+        source = ScanSource(rel.table, rel.version, rel.columns, self.bind_all(rel.filters, opened))
+        self._scans[source] = rel
+        return source
+
+    def member_estimates(self) -> MemberEstimates:
+        """Estimates of scans and join tables of the Dag, for the choice of lookups."""
+
+        def kept(source: ScanSource, member: Member) -> float:
+            side, keys = self._tables[member.table]
+            scan = self._scans[source]
+            columns = [column(scan.schema, index) for index in member.columns]
+            return covered(self.estimates, scan, side, columns, keys, 1.0)
+
+        return MemberEstimates(
+            scanned=lambda source: self.rows(self._scans[source]),
+            built=lambda table: self.rows(self._tables[table][0]),
+            kept=kept,
+        )
 
     def bind(self, expr: Expr, opened: Opened) -> Expr:
         """The expression with scalar subqueries replaced by the scalars they become; `opened` waits for those."""
@@ -147,7 +178,7 @@ class Lowering:
 
 def _scan(lowering: Lowering, rel: Scan) -> Opened:
     opened = Opened(f"scan {rel.table}", ValuesSource(()), [rel.schema])
-    opened.source = ScanSource(rel.table, rel.version, rel.columns, lowering.bind_all(rel.filters, opened))
+    opened.source = lowering.scan_source(rel, opened)
     return opened
 
 

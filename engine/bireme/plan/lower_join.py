@@ -51,20 +51,32 @@ def _builds_left(lowering: Lowering, rel: Join) -> bool:
     return lowering.rows(rel.left) * _SWAP_FACTOR < lowering.rows(rel.right)
 
 
-def _build(lowering: Lowering, side: Rel, keys: tuple[Expr, ...], rel: Join) -> tuple[str, PipelineId]:
-    """A pipeline that makes a join table of `side`; returns the table's name and the pipeline."""
+def _build(
+    lowering: Lowering, side: Rel, keys: tuple[Expr, ...], rel: Join, *, remembers: bool
+) -> tuple[str, PipelineId]:
+    """A pipeline that makes a join table of `side`; returns the table's name and the pipeline.
+
+    Joins with equal build sides share a table, unless it `remembers` which of its rows were matched.
+    """
+    recipe = (side, keys, rel.null_equal_count, rel.null_aware)
+    known = lowering.built.get(recipe)
+    if known is not None and not remembers:
+        return known
     opened = lowering.open(side)
     edge = lowering.draft.edge("build", opened.schema, opened.rows)
     lowering.draft.close(opened, EmitSink(edge))
     build = lowering.draft.from_edge(edge, Take.PARTITION, "build")
-    table = lowering.table_name()
+    table = lowering.table_name(side, keys)
     sink = BuildSink(table, lowering.bind_all(keys, build), rel.null_equal_count, rel.null_aware)
-    return table, lowering.draft.close(build, sink)
+    made = (table, lowering.draft.close(build, sink))
+    if not remembers:
+        lowering.built[recipe] = made
+    return made
 
 
 def _stream_left(lowering: Lowering, rel: Join, wanted: Sequence[int]) -> Opened:
     """Streams the left side against a table of the right."""
-    table, built = _build(lowering, rel.right, rel.right_keys, rel)
+    table, built = _build(lowering, rel.right, rel.right_keys, rel, remembers=rel.kind is JoinKind.FULL)
     stream = lowering.open(rel.left)
     stream.after.add(built)
     left, right = _sides(rel, wanted)
@@ -76,7 +88,7 @@ def _stream_left(lowering: Lowering, rel: Join, wanted: Sequence[int]) -> Opened
 
 def _stream_right(lowering: Lowering, rel: Join, wanted: Sequence[int], kind: JoinKind) -> Opened:
     """Streams the right side against a table of the left; `kind` is the join's as the stream sees it."""
-    table, built = _build(lowering, rel.left, rel.left_keys, rel)
+    table, built = _build(lowering, rel.left, rel.left_keys, rel, remembers=kind is JoinKind.RIGHT)
     stream = lowering.open(rel.right)
     stream.after.add(built)
     left, right = _sides(rel, wanted)
@@ -92,7 +104,7 @@ def _stream_right(lowering: Lowering, rel: Join, wanted: Sequence[int], kind: Jo
 
 def _match_left(lowering: Lowering, rel: Join, wanted: Sequence[int]) -> Opened:
     """Builds the left side, lets the right mark what it matches, and gives left rows by their marks."""
-    table, built = _build(lowering, rel.left, rel.left_keys, rel)
+    table, built = _build(lowering, rel.left, rel.left_keys, rel, remembers=True)
     stream = lowering.open(rel.right)
     stream.after.add(built)
     residual = None if rel.residual is None else lowering.bind(remap(rel.residual, _swapped(rel)), stream)

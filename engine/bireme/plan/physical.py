@@ -28,18 +28,20 @@ from bireme.plan.relation import JoinKind
 class Lookup(Node):
     """A runtime filter: rows whose `columns` (positions in the scan) equal no build row of `table` may be dropped.
 
-    `table` is a join table that is built before the scan's pipeline starts. It promises nothing: whoever needs the rows
-    gone probes the table as well.
+    `table` is a join table that is built before the scan's pipeline starts; the columns stand for its keys, in their
+    order. It promises nothing: whoever needs the rows gone probes the table as well. `kept` is the share of the rows
+    that are expected to remain.
     """
 
     table: str
     columns: tuple[int, ...]
+    kept: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScanSource(Node):
     """Reads a table: one task per split (a row group, say). `filters` and `lookups` may skip splits and rows; they
-    promise nothing.
+    promise nothing. Lookups come in the order in which they are best asked.
     """
 
     table: str

@@ -66,10 +66,9 @@ class Planner:
     def _plan(self, plan: Rel) -> tuple[Rel, Dag]:
         context = self.context()
         optimized = optimize(plan, context)
-        rows = context.estimates.rows
         dag = lower(
             optimized,
-            rows=rows,
+            estimates=context.estimates,
             shared=shared(optimized),
             partitions_max=self._partitions_max,
             levers=self._levers,

@@ -1,0 +1,289 @@
+"""What is known and what is wanted of columns in a Dag: that their values occur among the keys of a join table.
+
+A `Member` (columns, table) is said of the rows at one point of a pipeline. As a **fact**: every row has, in `columns`,
+the keys of some build row of `table`. As a **demand**: a row that has not is not wanted, as nothing it leads to can
+reach the result. Facts run forward from the probes that establish them, demands backward from the probes that make
+them; both pass edges, groupings and join tables. A scan may drop what is not demanded of it.
+
+Rule: a demand is only what every reader of a row agrees on. Rows that cut something off (a limit), that are looked at
+together (a window), or of which a join remembers that it saw them, are not demanded less of.
+
+Keys are compared as `=` does: a NULL is a member of nothing. Which demands are worth asking is in `lookups`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from bireme.data.ids import EdgeId
+from bireme.plan.expr import Column, Expr
+from bireme.plan.physical import (
+    BuildSink,
+    Dag,
+    EdgeSource,
+    EmitSink,
+    GroupSink,
+    LimitStep,
+    MatchSink,
+    MergeGroupsStep,
+    Pipeline,
+    ProbeStep,
+    ProgramStep,
+    ScanSource,
+    SortStep,
+    Step,
+    TopSink,
+    UnmatchedSource,
+    WindowStep,
+)
+from bireme.plan.relation import JoinKind
+
+# Kinds of probe that drop a row of the stream that has no match.
+_DROPPING: Final = frozenset({JoinKind.INNER, JoinKind.SEMI, JoinKind.RIGHT})
+# Kinds whose output rows with columns of the build side have a partner there, or NULL in them.
+_PAIRING: Final = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SINGLE})
+
+
+class Member(NamedTuple):
+    """Columns of rows, and the join table in whose keys they occur."""
+
+    columns: tuple[int, ...]
+    table: str
+
+
+Members = frozenset[Member]
+_NONE: Final[Members] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A join table: where it is built, and which build columns its keys are (None for an expression)."""
+
+    pipeline: Pipeline
+    keys: tuple[int | None, ...]
+
+
+class Memberships:
+    """Facts and demands of one Dag."""
+
+    def __init__(self, dag: Dag) -> None:
+        self._dag = dag
+        self._tables = {
+            pipeline.sink.table: _Table(pipeline, _positions(pipeline.sink.keys))
+            for pipeline in dag.pipelines
+            if isinstance(pipeline.sink, BuildSink)
+        }
+        self._edge_facts: dict[EdgeId, Members] = {}
+        self._build_facts: dict[str, Members] = {}
+        # By pipeline and step: facts of the rows that come to it, demands on those that leave it.
+        self._facts: dict[tuple[int, int], Members] = {}
+        self._wanted: dict[tuple[int, int], Members] = {}
+        self._source_demands: dict[int, Members] = {}
+        self._uses: dict[str, list[tuple[Pipeline, int]]] = {}
+        for pipeline in dag.pipelines:
+            self._run_forward(pipeline)
+        for pipeline in reversed(dag.pipelines):
+            self._run_backward(pipeline)
+
+    def demands(self, pipeline: Pipeline) -> Members:
+        """What is demanded of the rows of a pipeline's source."""
+        return self._source_demands[pipeline.id]
+
+    def built_by(self, table: str) -> Pipeline:
+        """The pipeline that makes a join table."""
+        return self._tables[table].pipeline
+
+    def implied(self, member: Member) -> Members:
+        """`member` and what follows from it, by what is known of the table's build rows."""
+        return self._members(member.table, member.columns)
+
+    # ----------------------------------------------------------------------------------------------- tables
+
+    def _members(self, table: str, columns: Sequence[int | None]) -> Members:
+        """What rows are members of that match in `table` by `columns` (None for a key that is no column)."""
+        found = {_of_known(Member(tuple(range(len(columns))), table), columns)}
+        places = {build: place for place, build in enumerate(self._tables[table].keys) if build is not None}
+        for fact in _moved(self._build_facts[table], places):
+            found.add(_of_known(fact, columns))
+        return frozenset([member for member in found if member is not None and member.columns])
+
+    def _matched(self, table: str, keys: tuple[Expr, ...], null_equal_count: int) -> Members:
+        """What rows are members of that match in `table` by `keys`."""
+        columns = _positions(keys)
+        found = self._members(table, columns)
+        # NULLs that equal each other are members of the table, but not as a lookup sees it.
+        return found if not null_equal_count else frozenset([each for each in found if each.table != table])
+
+    # ---------------------------------------------------------------------------------------------- forward
+
+    def _run_forward(self, pipeline: Pipeline) -> None:
+        facts = self._source_facts(pipeline)
+        for index, step in enumerate(pipeline.steps):
+            self._facts[pipeline.id, index] = facts
+            if isinstance(step, ProbeStep):
+                self._uses.setdefault(step.table, []).append((pipeline, index))
+            facts = self._facts_after(step, facts)
+        match pipeline.sink:
+            case EmitSink(edge) | TopSink(edge):
+                self._put_facts(edge, facts)
+            case GroupSink(edge, spec):
+                self._put_facts(edge, _within(facts, len(spec.key_types)))
+            case BuildSink(table):
+                self._build_facts[table] = facts
+
+    def _put_facts(self, edge: EdgeId, facts: Members) -> None:
+        known = self._edge_facts.get(edge)
+        self._edge_facts[edge] = facts if known is None else known & facts
+
+    def _source_facts(self, pipeline: Pipeline) -> Members:
+        match pipeline.source:
+            case EdgeSource(edge):
+                return self._edge_facts.get(edge, _NONE)
+            case UnmatchedSource(table):
+                self._uses.setdefault(table, []).append((pipeline, -1))
+                return self._build_facts[table]
+            case _:
+                return _NONE
+
+    def _facts_after(self, step: Step, facts: Members) -> Members:
+        match step:
+            case ProgramStep(_, exprs):
+                return _moved(facts, {old: new for new, old in reversed(_copies(exprs))})
+            case ProbeStep():
+                return self._facts_after_probe(step, facts)
+            case MergeGroupsStep(spec):
+                return _within(facts, len(spec.key_types))
+            case _:
+                return facts
+
+    def _facts_after_probe(self, step: ProbeStep, facts: Members) -> Members:
+        if step.kind in _DROPPING:
+            facts |= self._matched(step.table, step.keys, step.null_equal_count)
+        stream = {old: new for new, old in enumerate(step.left_output)}
+        found = _moved(facts, stream)
+        if step.kind in (JoinKind.INNER, JoinKind.RIGHT):
+            build = {old: len(stream) + new for new, old in enumerate(step.right_output)}
+            found |= _moved(self._build_facts[step.table], build)
+            equal = {old: build[new] for old, new in self._equal(step) if new in build}
+            found |= _moved(facts, stream | equal)
+        return found
+
+    def _equal(self, step: ProbeStep) -> list[tuple[int, int]]:
+        """Columns of the stream and of the build side that are equal in every pair of rows."""
+        pairs = zip(_positions(step.keys), self._tables[step.table].keys, strict=True)
+        return [(stream, build) for stream, build in pairs if stream is not None and build is not None]
+
+    # --------------------------------------------------------------------------------------------- backward
+
+    def _run_backward(self, pipeline: Pipeline) -> None:
+        demands = self._sink_demands(pipeline)
+        for index in reversed(range(len(pipeline.steps))):
+            self._wanted[pipeline.id, index] = demands
+            demands = self._demands_before(pipeline.steps[index], demands)
+        self._source_demands[pipeline.id] = demands
+
+    def _sink_demands(self, pipeline: Pipeline) -> Members:
+        match pipeline.sink:
+            case EmitSink(edge):
+                return self._edge_demands(edge)
+            case GroupSink(edge, spec):
+                return _within(self._edge_demands(edge), len(spec.key_types))
+            case MatchSink(table, keys, _, null_equal_count):
+                return self._matched(table, keys, null_equal_count)
+            case BuildSink(table):
+                return _common([self._build_demands(table, user, index) for user, index in self._uses.get(table, [])])
+            case _:
+                return _NONE
+
+    def _edge_demands(self, edge: EdgeId) -> Members:
+        return _common([self._source_demands[consumer] for consumer in self._dag.edges[edge].consumers])
+
+    def _build_demands(self, table: str, user: Pipeline, index: int) -> Members:
+        """What one use of a join table (a probe, or -1: its rows as a source) demands of its build rows."""
+        if index < 0:
+            width = len(self._tables[table].pipeline.schemas[-1])
+            return frozenset([each for each in self._source_demands[user.id] if max(each.columns) < width])
+        step = user.steps[index]
+        assert isinstance(step, ProbeStep)
+        if step.null_aware or step.kind is JoinKind.SINGLE:
+            # NOT IN looks at all build rows, and a second match is an error.
+            return _NONE
+        wanted, stream = self._wanted[user.id, index], len(step.left_output)
+        build = (
+            {stream + new: old for new, old in enumerate(step.right_output)} if step.kind is not JoinKind.MARK else {}
+        )
+        if step.track_matches:
+            return _moved(wanted, build)
+        # A build row counts only through rows of the stream with its keys.
+        equal = dict(self._equal(step))
+        outputs = {new: equal[old] for new, old in enumerate(step.left_output) if old in equal}
+        return _moved(wanted, build | outputs) | _moved(self._facts[user.id, index], equal)
+
+    def _demands_before(self, step: Step, demands: Members) -> Members:
+        match step:
+            case ProgramStep(_, exprs):
+                return _moved(demands, dict(_copies(exprs)))
+            case ProbeStep():
+                return self._demands_before_probe(step, demands)
+            case MergeGroupsStep(spec):
+                return _within(demands, len(spec.key_types))
+            case SortStep(_, None, 0):
+                return demands
+            case SortStep() | LimitStep() | WindowStep():
+                return _NONE
+
+    def _demands_before_probe(self, step: ProbeStep, demands: Members) -> Members:
+        found = self._matched(step.table, step.keys, step.null_equal_count) if step.kind in _DROPPING else _NONE
+        if step.track_matches:
+            return found
+        places = dict(enumerate(step.left_output))
+        if step.kind in _PAIRING:
+            equal = {build: stream for stream, build in self._equal(step)}
+            offset = len(step.left_output)
+            places |= {offset + new: equal[old] for new, old in enumerate(step.right_output) if old in equal}
+        return found | _moved(demands, places)
+
+
+def scans(dag: Dag) -> list[tuple[Pipeline, ScanSource]]:
+    """The pipelines that read tables, and what they read."""
+    return [(pipeline, pipeline.source) for pipeline in dag.pipelines if isinstance(pipeline.source, ScanSource)]
+
+
+def _positions(exprs: tuple[Expr, ...]) -> tuple[int | None, ...]:
+    """Where the expressions that are columns stand."""
+    return tuple([expr.index if isinstance(expr, Column) else None for expr in exprs])
+
+
+def _copies(exprs: tuple[Expr, ...]) -> list[tuple[int, int]]:
+    """The outputs that are columns of the input: positions after and before."""
+    return [(new, expr.index) for new, expr in enumerate(exprs) if isinstance(expr, Column)]
+
+
+def _moved(members: Members, places: Mapping[int, int]) -> Members:
+    """The members whose columns all have a place, at their places."""
+    if not members:
+        return members
+    return frozenset(
+        [
+            Member(tuple([places[column] for column in member.columns]), member.table)
+            for member in members
+            if all(column in places for column in member.columns)
+        ]
+    )
+
+
+def _of_known(member: Member, columns: Sequence[int | None]) -> Member | None:
+    places = [columns[position] for position in member.columns]
+    known = tuple([place for place in places if place is not None])
+    return Member(known, member.table) if len(known) == len(places) else None
+
+
+def _within(members: Members, width: int) -> Members:
+    """The members that read only the first `width` columns."""
+    return frozenset([member for member in members if max(member.columns) < width])
+
+
+def _common(found: Sequence[Members]) -> Members:
+    return frozenset.intersection(*found) if found else _NONE
