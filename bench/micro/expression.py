@@ -1,23 +1,27 @@
-"""Filter and projection of TPC-H Q1 and Q6 over decoded columns in memory: nanoseconds a row, ours against DuckDB's and
-pyarrow's.
+"""Filter and projection of TPC-H Q1 and Q6 over decoded columns in memory, beside DuckDB, Polars and pyarrow.
 
-    python bench/micro/expression.py path/to/lineitem.parquet [--runs 9]
+    python bench/micro/expression.py path/to/lineitem.parquet
 
-One thread. Every engine gets the same Arrow columns and gives Arrow columns back; the figure is the least of the runs.
+Every engine starts from columns in memory and computes the same columns. DuckDB takes their minimum where they are,
+since handing out Arrow costs it more.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import time
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 
+os.environ["POLARS_MAX_THREADS"] = "1"  # read when it is imported
+
 import duckdb
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from frame import Case, family_parser, run_family
 
 from bireme.backends.native import NativeKernels
 from bireme.data import types as t
@@ -38,16 +42,6 @@ def load(path: str) -> list[pa.RecordBatch]:
     arrays = [to_engine(column.chunk(0), field.type) for column, field in zip(table.columns, schema, strict=True)]
     whole = pa.RecordBatch.from_arrays(arrays, list(COLUMNS))
     return [whole.slice(start, BATCH_ROWS_MAX) for start in range(0, whole.num_rows, BATCH_ROWS_MAX)]
-
-
-def best(run: Callable[[], object], runs: int, rows: int) -> float:
-    """The least processor time of a run, in nanoseconds a row."""
-    times = []
-    for _ in range(runs):
-        start = time.process_time_ns()
-        run()
-        times.append(time.process_time_ns() - start)
-    return min(times) / rows
 
 
 def bireme_programs(schema: Schema) -> dict[str, Callable[[pa.RecordBatch], pa.RecordBatch]]:
@@ -87,6 +81,7 @@ def bireme_programs(schema: Schema) -> dict[str, Callable[[pa.RecordBatch], pa.R
     return made
 
 
+READ = {"q1": list(COLUMNS), "q6": ["l_shipdate", "l_discount", "l_quantity", "l_extendedprice"]}
 SQL = {
     "q1": "select l_returnflag, l_linestatus, l_quantity, l_extendedprice, l_extendedprice * (1 - l_discount) paid, "
     "l_extendedprice * (1 - l_discount) * (1 + l_tax) charge, l_discount from lines "
@@ -96,20 +91,16 @@ SQL = {
 }
 
 
-def duckdb_ns(batches: list[pa.RecordBatch], name: str, runs: int, rows: int) -> float:
-    """DuckDB from a table of its own; the results are counted where they are, since handing out Arrow costs it more."""
-    connection = duckdb.connect()
-    connection.execute("set threads = 1")
-    source = pa.Table.from_batches(batches).cast(
-        pa.schema(
-            [(f.name, pa.decimal128(15, 2) if pa.types.is_decimal(f.type) else f.type) for f in batches[0].schema]
-        )
-    )
-    connection.register("source", source)
-    connection.execute("create table lines as select * from source")
+def plain_table(batches: list[pa.RecordBatch]) -> pa.Table:
+    """The columns with decimals in 128 bits, as others know them."""
+    fields = [(f.name, pa.decimal128(15, 2) if pa.types.is_decimal(f.type) else f.type) for f in batches[0].schema]
+    return pa.Table.from_batches(batches).cast(pa.schema(fields))
+
+
+def duckdb_work(connection: duckdb.DuckDBPyConnection, name: str) -> Callable[[], object]:
     aliases = [str(column[0]) for column in connection.execute(SQL[name] + " limit 0").description]
     outputs = ", ".join(f"min({alias})" for alias in aliases)
-    return best(lambda: connection.execute(f"select {outputs} from ({SQL[name]})").fetchall(), runs, rows)
+    return lambda: connection.execute(f"select {outputs} from ({SQL[name]})").fetchall()
 
 
 def pyarrow_q1(batch: pa.RecordBatch) -> None:
@@ -139,24 +130,30 @@ def pyarrow_q6(batch: pa.RecordBatch) -> None:
     pc.multiply(kept["l_extendedprice"], kept["l_discount"])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("path")
-    parser.add_argument("--runs", type=int, default=9)
-    options = parser.parse_args()
+def cases(options: argparse.Namespace) -> Iterator[Case]:
     pa.set_cpu_count(1)
     batches = load(options.path)
-    rows = sum(batch.num_rows for batch in batches)
+    plain = plain_table(batches)
+    connection = duckdb.connect(config={"threads": 1})
+    connection.register("source", plain)
+    connection.execute("create table lines as select * from source")
+    context = pl.SQLContext(lines=pl.from_arrow(plain))
     programs = bireme_programs(Schema.from_arrow(batches[0].schema))
     arrow = {"q1": pyarrow_q1, "q6": pyarrow_q6}
-    print(f"{rows} rows, nanoseconds a row")
     for name in ("q1", "q6"):
-        run, plain = programs[name], arrow[name]
-        ours = best(lambda run=run: [run(batch) and None for batch in batches], options.runs, rows)
-        theirs = best(lambda plain=plain: [plain(batch) for batch in batches], options.runs, rows)
-        duck = duckdb_ns(batches, name, options.runs, rows)
-        print(f"{name}: bireme {ours:.2f}, duckdb {duck:.2f}, pyarrow {theirs:.2f}")
+        run, other = programs[name], arrow[name]
+        works = {
+            "bireme": lambda run=run: [run(batch) and None for batch in batches],
+            "duckdb": duckdb_work(connection, name),
+            "polars": lambda name=name: context.execute(SQL[name], eager=True),
+            "pyarrow": lambda other=other: [other(batch) for batch in batches],
+        }
+        read = sum(batch.select(READ[name]).nbytes for batch in batches)
+        written = sum(run(batch).nbytes for batch in batches)
+        yield Case(name=name, rows=plain.num_rows, floor_bytes=read + written, works=works)
 
 
 if __name__ == "__main__":
-    main()
+    parser = family_parser(__doc__)
+    parser.add_argument("path")
+    run_family("expression", cases, parser)

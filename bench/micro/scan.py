@@ -1,60 +1,70 @@
-"""Nanoseconds per value to decode each column of a Parquet file, ours against pyarrow's own reader.
+"""Decoding each column of a Parquet file: ours beside pyarrow's, DuckDB's and Polars' readers.
 
-    python bench/micro/scan.py data/lineitem.parquet [row group]
+    python bench/micro/scan.py data/lineitem.parquet
 
-Both decode one row group on one thread from bytes in memory; the least CPU time of several runs counts. `pyarrow` is
-`ParquetFile.read_row_group`; ours is `Split.decode`, conversion to the engine's layout included.
+The whole file, column by column, from the page cache or (ours and pyarrow) from bytes in memory. Ours is
+`Split.decode` with the engine's layout as its result, pyarrow reads row group by row group, Polars makes a frame, and
+DuckDB takes the column's minimum, filtered so that statistics cannot answer it.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
+import os
+from collections.abc import Iterator
+from pathlib import Path
 
+os.environ["POLARS_MAX_THREADS"] = "1"  # read when it is imported
+
+import duckdb
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from frame import Case, family_parser, run_family
 
+from bireme.storage.base import ScannableSource
 from bireme.storage.local import LocalByteSource
 from bireme.storage.parquet import open_parquet
 
-RUNS = 15
 
-
-def best_seconds(work: Callable[[], object]) -> float:
-    best = float("inf")
-    for _ in range(RUNS):
-        start = time.thread_time()
-        work()
-        best = min(best, time.thread_time() - start)
-    return best
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("path")
-    parser.add_argument("row_group", type=int, nargs="?", default=0)
-    arguments = parser.parse_args()
-    table = open_parquet(arguments.path)
-    reads = LocalByteSource()
-    with open(arguments.path, "rb") as file:
-        content = pa.py_buffer(file.read())
-    theirs = pq.ParquetFile(pa.BufferReader(content))
-    print(f"{'column':20} {'type':16} {'ours':>8} {'pyarrow':>8}  ns per value")
-    for index, field in [*enumerate(table.schema), (None, None)]:
-        columns = list(range(len(table.schema))) if index is None else [index]
-        split = table.splits(columns, [])[arguments.row_group]
-        buffers = reads.read_all(split.ranges)
-        values = split.rows * len(columns)
-        names = [table.schema[column].name for column in columns]
-        ours = best_seconds(lambda split=split, buffers=buffers: list(split.decode(buffers)))
-        other = best_seconds(
-            lambda names=names: theirs.read_row_group(arguments.row_group, columns=names, use_threads=False)
-        )
-        label, kind = ("(all)", "") if field is None else (field.name, str(field.type))
-        print(f"{label:20} {kind:16} {ours / values * 1e9:8.2f} {other / values * 1e9:8.2f}")
+def cases(options: argparse.Namespace) -> Iterator[Case]:
+    table, reads, path = open_parquet(str(options.path)), LocalByteSource(), options.path
+    with duckdb.connect(config={"threads": 1}) as connection, pq.ParquetFile(pa.memory_map(str(path))) as theirs:
+        for index, field in enumerate(table.schema):
+            yield case(table, reads, theirs, connection, path, index, f"{field.name} {field.type}")
     reads.close()
 
 
+def case(
+    table: ScannableSource,
+    reads: LocalByteSource,
+    theirs: pq.ParquetFile,
+    connection: duckdb.DuckDBPyConnection,
+    path: Path,
+    index: int,
+    label: str,
+) -> Case:
+    name = table.schema[index].name
+    splits = [(split, [reads.read(wanted) for wanted in split.ranges]) for split in table.splits([index], [])]
+    groups = range(theirs.metadata.num_row_groups)
+    encoded = sum(buffer.size for _, buffers in splits for buffer in buffers)
+    decoded = sum(batch.nbytes for split, buffers in splits for batch in split.decode(buffers))
+
+    def each(decode: object) -> None:
+        """Lets go of each piece at once, as a scan does."""
+
+    works = {
+        "bireme": lambda: [each(list(split.decode(buffers))) for split, buffers in splits],
+        "pyarrow": lambda: [each(theirs.read_row_group(group, columns=[name], use_threads=False)) for group in groups],
+        "duckdb": lambda: connection.execute(
+            f"select min({name}) filter ({name} is not null) from '{path}'"
+        ).fetchall(),
+        "polars": lambda: pl.read_parquet(path, columns=[name]),
+    }
+    return Case(name=label, rows=theirs.metadata.num_rows, floor_bytes=encoded + decoded, works=works)
+
+
 if __name__ == "__main__":
-    main()
+    parser = family_parser(__doc__)
+    parser.add_argument("path", type=Path)
+    run_family("scan", cases, parser)

@@ -1,24 +1,28 @@
 """Native tables against DuckDB on one thread: nanoseconds per row of grouping, joining, sorting and taking.
 
-    PYTHONPATH=engine python bench/micro/tables.py --data DIR [--only NAME] [--runs 3]
+    PYTHONPATH=engine python bench/micro/tables.py --data DIR [--only NAME] [--runs 5]
 
-DIR holds lineitem.parquet, orders.parquet and customer.parquet of TPC-H at scale 1. Both sides have their rows in
-memory before the clock runs: ours as batches of 122,880 rows in the engine's layouts, DuckDB's as tables of its own.
-Time is processor time, so that a busy machine disturbs it little; the best of the runs counts.
+DIR holds lineitem.parquet, orders.parquet and customer.parquet of TPC-H at scale 1. All have their rows in
+memory before the clock runs: ours as batches of 122,880 rows in the engine's layouts, DuckDB's as tables of its own,
+Polars' as frames.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+
+os.environ["POLARS_MAX_THREADS"] = "1"  # read when it is imported
 
 import duckdb
 import numpy as np
+import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from frame import Case, family_parser, run_family
 
 from bireme.backends.native import tables
 from bireme.data.types import FLOAT64, HUGEINT, INT64, STRING, DataType, decimal, from_arrow, to_arrow
@@ -28,22 +32,14 @@ BATCH_ROWS = 122_880
 MONEY = decimal(15, 2)
 
 
-@dataclass
-class Case:
-    """One comparison: `ours` computes the answer, `sql` has DuckDB do the same without handing rows out."""
-
-    name: str
-    rows: int
-    ours: Callable[[], object]
-    sql: str
-
-
 class Bench:
     """The data of all cases, and the cases."""
 
     def __init__(self, data: Path) -> None:
+        pa.set_cpu_count(1)
         self.duck = duckdb.connect()
         self.duck.execute("set threads = 1")
+        self.polars = pl.SQLContext()
         self.data = data
         rng = np.random.default_rng(1)
         self.lineitem = self._load(
@@ -61,11 +57,13 @@ class Bench:
         for name in ("sparse", "probes", "shuffled"):
             self.duck.register(f"{name}_arrow", getattr(self, name))
             self.duck.execute(f"create table {name} as select * from {name}_arrow")
+            self.polars.register(name, pl.from_arrow(getattr(self, name)))
 
     def _load(self, table: str, columns: str, encoded: set[str]) -> pa.Table:
         names = columns.split()
         path = self.data / f"{table}.parquet"
         self.duck.execute(f"create table {table} as select {', '.join(names)} from '{path}'")
+        self.polars.register(table, pl.read_parquet(path, columns=names))
         loaded = pq.read_table(path, columns=names, read_dictionary=sorted(encoded))
         arrays = []
         for column in loaded.columns:
@@ -89,7 +87,10 @@ class Bench:
                 grouped.update(batch, index << 40)
             return grouped.finish()
 
-        return Case(name, table.num_rows, ours, sql)
+        arrow = for_arrow(*batches)
+        chosen = [arrow_aggregate(each, arrow.column_names) for each in steps]
+        plain = {"pyarrow": lambda: arrow.group_by(keys.split(), use_threads=False).aggregate(chosen)}
+        return self.case(name, table.num_rows, sum(batch.nbytes for batch in batches), ours, sql, plain if keys else {})
 
     def build(
         self, name: str, build: pa.RecordBatch, probe: list[pa.RecordBatch], sql: str, *, semi: bool = False
@@ -100,12 +101,61 @@ class Bench:
                 return [table.contains(batch) for batch in probe]
             return [table.match(batch) for batch in probe]
 
-        return Case(name, build.num_rows + sum(batch.num_rows for batch in probe), ours, sql)
+        inputs = build.nbytes + sum(batch.nbytes for batch in probe)
+        rows = build.num_rows + sum(batch.num_rows for batch in probe)
+        left, right, kind = for_arrow(*probe), for_arrow(build), "left semi" if semi else "inner"
+        keys = left.column_names, right.column_names
+        plain = {"pyarrow": lambda: left.join(right, *keys, join_type=kind, use_threads=False)}
+        return self.case(name, rows, inputs, ours, sql, plain)
 
     def sort(self, name: str, table: pa.Table, keys: str, limit: int | None, sql: str) -> Case:
         whole = self.whole(table, keys)
         flags = [False] * whole.num_columns
-        return Case(name, whole.num_rows, lambda: tables.sort_rows(whole, flags, flags, limit, NO_FALLBACK), sql)
+        by = [(key, "ascending") for key in keys.split()]
+        frame = pl.from_arrow(whole)
+        assert isinstance(frame, pl.DataFrame)
+        order = whole.nbytes + 8 * min(whole.num_rows, limit or whole.num_rows)
+        arrow, names = for_arrow(whole), keys.split()
+        others: dict[str, Callable[[], object]] = {
+            "polars": lambda: frame.bottom_k(limit, by=names) if limit else frame.select(pl.arg_sort_by(names)),
+            "pyarrow": lambda: (
+                pc.select_k_unstable(arrow, k=limit, sort_keys=by) if limit else pc.sort_indices(arrow, sort_keys=by)
+            ),
+        }
+
+        def ours() -> object:
+            return tables.sort_rows(whole, flags, flags, limit, NO_FALLBACK)
+
+        return self.case(name, whole.num_rows, order, ours, sql, others)
+
+    def take(self, name: str, table: pa.Table, columns: str) -> Case:
+        whole = self.whole(table, columns)
+        rows = np.random.default_rng(2).permutation(whole.num_rows)
+        frame, order, places = pl.from_arrow(whole), pa.array(rows), pl.Series(rows)
+        assert isinstance(frame, pl.DataFrame)
+        works = {
+            "bireme": lambda: tables.take(whole, order),
+            "polars": lambda: frame[places],
+            "pyarrow": lambda: whole.take(order),
+        }
+        return Case(name=name, rows=whole.num_rows, floor_bytes=2 * whole.nbytes + 8 * whole.num_rows, works=works)
+
+    def case(
+        self,
+        name: str,
+        rows: int,
+        floor_bytes: int,
+        ours: Callable[[], object],
+        sql: str,
+        others: Mapping[str, Callable[[], object]],
+    ) -> Case:
+        """A case in which DuckDB, and Polars where nothing else is given, run `sql`."""
+        works = {
+            "bireme": ours,
+            "duckdb": lambda: self.duck.sql(sql).to_arrow_table(),
+            "polars": lambda: self.polars.execute(sql, eager=True),
+        }
+        return Case(name=name, rows=rows, floor_bytes=floor_bytes, works=works | dict(others))
 
     def cases(self) -> Iterator[Case]:
         yield from self._group_cases()
@@ -260,12 +310,23 @@ class Bench:
             100,
             "select o_totalprice from orders order by o_totalprice limit 100",
         )
-        whole = self.whole(self.orders, "o_orderkey o_custkey o_totalprice o_orderdate")
-        rows = pa.array(np.random.default_rng(2).permutation(whole.num_rows))
-        yield Case("take: 4 columns, random", whole.num_rows, lambda: tables.take(whole, rows), "")
-        names = self.whole(self.customer, "c_name")
-        some = pa.array(np.random.default_rng(2).permutation(names.num_rows))
-        yield Case("take: c_name, random", names.num_rows, lambda: tables.take(names, some), "")
+        yield self.take("take: 4 columns, random", self.orders, "o_orderkey o_custkey o_totalprice o_orderdate")
+        yield self.take("take: c_name, random", self.customer, "c_name")
+
+
+def for_arrow(*batches: pa.RecordBatch) -> pa.Table:
+    """A table with decimals in 128 bits: pyarrow's kernels know no narrower ones."""
+    table = pa.Table.from_batches(batches)
+    for index, field in enumerate(table.schema):
+        if pa.types.is_decimal(field.type):
+            wide = pa.decimal128(field.type.precision, field.type.scale)
+            table = table.set_column(index, field.name, table.column(index).cast(wide))
+    return table
+
+
+def arrow_aggregate(step: AggregateStep, names: list[str]) -> tuple[str | list[str], str]:
+    function = {"count_star": "count_all", "avg": "mean"}.get(step.function, step.function)
+    return ([] if step.arg is None else names[step.arg], function)
 
 
 NO_FALLBACK: object = None
@@ -285,33 +346,11 @@ def shifted(original: AggregateStep, by: int) -> AggregateStep:
     return AggregateStep(original.function, arg, original.arg_type, original.type)
 
 
-def best(runs: int, work: Callable[[], object]) -> float:
-    times = []
-    for _ in range(runs):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return min(times)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args()
-    bench = Bench(options.data)
-    print(f"{'case':42} {'rows':>10} {'ours ns/row':>12} {'duckdb':>8} {'ratio':>6}")
-    for case in bench.cases():
-        if options.only not in case.name:
-            continue
-        ours = best(options.runs, case.ours) / case.rows * 1e9
-        if case.sql:
-            theirs = best(options.runs, lambda sql=case.sql: bench.duck.sql(sql).to_arrow_table()) / case.rows * 1e9
-            print(f"{case.name:42} {case.rows:10} {ours:12.2f} {theirs:8.2f} {ours / theirs:6.2f}", flush=True)
-        else:
-            print(f"{case.name:42} {case.rows:10} {ours:12.2f}", flush=True)
+def cases(options: argparse.Namespace) -> Iterator[Case]:
+    return Bench(options.data).cases()
 
 
 if __name__ == "__main__":
-    main()
+    parser = family_parser(__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    run_family("tables", cases, parser)

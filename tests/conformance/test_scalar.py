@@ -259,6 +259,10 @@ TEXT = [
     Example("regexp_full_match", (t.STRING,), "regexp_full_match({0}, '[a-c]*')", ("[a-c]*",)),
     Example("regexp_replace", (t.STRING,), "regexp_replace({0}, '([ab])', '<\\1>')", ("([ab])", "<\\1>")),
     Example("regexp_replace", (t.STRING,), "regexp_replace({0}, 'a', 'x', 'g')", ("a", "x", "g")),
+    Example("regexp_replace", (t.STRING,), "regexp_replace({0}, '^(?:a)?(.)', '<\\1>')", ("^(?:a)?(.)", "<\\1>")),
+    Example("regexp_replace", (t.STRING,), "regexp_replace({0}, '^*[ab]', 'x')", ("^*[ab]", "x")),
+    Example("regexp_replace", (t.STRING,), "regexp_replace({0}, '^a|b', 'x')", ("^a|b", "x")),
+    Example("regexp_replace", (t.STRING,), "regexp_replace({0}, '^', 'x', 'l')", ("^", "x", "l")),
     Example("regexp_extract", (t.STRING,), "regexp_extract({0}, '(a)(b)?', 2)", ("(a)(b)?", 2)),
     Example("regexp_extract", (t.STRING,), "regexp_extract({0}, '[0-9]+')", ("[0-9]+",)),
 ]

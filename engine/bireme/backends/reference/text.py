@@ -126,8 +126,18 @@ def _full_match(texts: pa.Array, other: Sequence[Any]) -> pa.Array:
 
 def _replace_matches(texts: pa.Array, other: Sequence[Any]) -> pa.Array:
     options = other[2] if len(other) > 2 else ""
-    limit = None if "g" in options else 1
+    # Arrow is slow at counting replacements, so it is not asked to where there is one at most.
+    limit = None if "g" in options or _matches_once(_expression(other[0], options)) else 1
     return pc.replace_substring_regex(texts, _expression(other[0], options), other[1], max_replacements=limit)
+
+
+def _matches_once(expression: str) -> bool:
+    """Whether it certainly matches at the start of a text only: anchored, without alternatives, flags or repeats of
+    the anchor."""
+    rest = expression.removeprefix("^")
+    if rest == expression or rest.startswith(("*", "+", "?", "{")):
+        return False
+    return "|" not in rest and "(?" not in rest.replace("(?:", "")
 
 
 def _extract(texts: pa.Array, other: Sequence[Any]) -> pa.Array:
