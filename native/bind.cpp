@@ -17,6 +17,7 @@ void bind_hash(nb::module_& module);
 void bind_join(nb::module_& module);
 void bind_program(nb::module_& module);
 void bind_read(nb::module_& module);
+void bind_scan(nb::module_& module);
 void bind_sort(nb::module_& module);
 void bind_take(nb::module_& module);
 
@@ -62,6 +63,7 @@ NB_MODULE(_kernels, module) {
   bireme::bind_parquet(module);
   bireme::bind_program(module);
   bireme::bind_read(module);
+  bireme::bind_scan(module);
   bireme::bind_sort(module);
   bireme::bind_take(module);
 }

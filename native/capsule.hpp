@@ -18,8 +18,8 @@ Batch import_arrow(nanobind::handle object);
 // consumer only.
 class Exported {
  public:
-  explicit Exported(std::vector<OutputColumn> columns, int64_t rows) {
-    export_batch(std::move(columns), rows, &array_, &schema_);
+  explicit Exported(std::vector<OutputColumn> columns, int64_t rows, std::span<const std::string> names = {}) {
+    export_batch(std::move(columns), rows, &array_, &schema_, names);
   }
   explicit Exported(OutputColumn column) { export_column(std::move(column), &array_, &schema_); }
   Exported(Exported&& other) noexcept : array_(other.array_), schema_(other.schema_) {

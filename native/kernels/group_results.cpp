@@ -12,17 +12,6 @@ namespace bireme {
 
 namespace {
 
-Column view_of(const OutputColumn& output) {
-  Column column;
-  column.type = output.type;
-  column.rows = output.rows;
-  column.null_count = output.null_count;
-  column.validity = output.validity.as<uint8_t>();
-  column.values = output.values.data();
-  column.offsets = output.offsets.as<int32_t>();
-  return column;
-}
-
 int128 limit_of(const Type& type) { return power_of_ten(type.precision); }
 
 }  // namespace

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from bireme.data.ids import PipelineId
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
-from bireme.errors import Overflow
+from bireme.errors import EngineBug, Overflow
 from bireme.operators.base import Emission, Output
 from bireme.plan.physical import EmitSink, Pipeline
 from bireme.storage.base import ByteRange, Split
@@ -49,6 +49,12 @@ class FakeSplit:
     def decode(self, buffers: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatch]:
         assert [buffer.to_pybytes() for buffer in buffers] == [bytes_of(one) for one in self.ranges]
         yield rows_batch(self.values)
+
+    def encoded(self) -> str:
+        return ""
+
+    def damage(self, column: int, story: str) -> EngineBug:
+        return EngineBug(story)
 
 
 @dataclass(slots=True)

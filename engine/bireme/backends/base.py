@@ -2,8 +2,8 @@
 
 Batches are `pyarrow.RecordBatch` in the layouts of `data.types`; a STRING column may come dictionary-encoded. All calls
 here block, release the GIL in their loops, and may be made from any thread, but one object by one thread at a time,
-except `Program.run` and `JoinTable.match` and `contains`, which many threads may call at once. `reference` is the
-meaning; the others must equal it (tests/conformance).
+except `Program.run`, `Scan.run` and `JoinTable.match` and `contains`, which many threads may call at once. `reference`
+is the meaning; the others must equal it (tests/conformance).
 
 Meaning: NULL is three-valued in expressions, equal to itself in keys of groups and partitions. NaN equals NaN and is
 greater than every other number, everywhere; -0.0 equals 0.0. Decimals are exact; a value that leaves its type is an
@@ -13,10 +13,11 @@ greater than every other number, everywhere; -0.0 equals 0.0. Decimals are exact
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
+from bireme.data.encoded import EncodedRows
 from bireme.data.schema import Schema
 from bireme.plan.expr import Expr, WindowCall
 from bireme.plan.physical import GroupSpec
@@ -122,6 +123,65 @@ class JoinTable(Protocol):
         ...
 
 
+class ColumnFault(Exception):
+    """A scanned column (by position in the scan) whose bytes are not what was said of them; for a scan's caller."""
+
+    def __init__(self, column: int, story: str) -> None:
+        super().__init__(story)
+        self.column = column
+        self.story = story
+
+
+class ColumnUnread(Exception):
+    """A scanned column that is stored in a way which the backend leaves to pyarrow; for a scan's caller."""
+
+    def __init__(self, column: int, reason: str) -> None:
+        super().__init__(reason)
+        self.column = column
+        self.reason = reason
+
+
+class ScanCounts(NamedTuple):
+    """What one call of a scan did: rows it was asked for, rows dropped by what and pages that no row was wanted of.
+
+    `bytes_held_max` is what decoded columns took at once.
+    """
+
+    rows_in: int
+    dropped_by_conditions: int
+    dropped_by_filters: int
+    pages_skipped: int
+    bytes_decompressed: int
+    bytes_held_max: int
+
+
+class RowFilter(NamedTuple):
+    """A runtime filter over columns of a scan (positions); `label` names it in notes."""
+
+    filter: KeyFilter
+    columns: tuple[int, ...]
+    label: str
+
+
+class Scan(Protocol):
+    """A compiled scan: decodes columns as far as rows need them, filters, and computes a projection."""
+
+    @property
+    def fallbacks(self) -> tuple[str, ...]:
+        """What of it does not run in this backend's own kernels, and why, and which filters were switched off."""
+        ...
+
+    def run(
+        self, rows: EncodedRows, buffers: Sequence[pa.Buffer], rows_max: int
+    ) -> tuple[list[pa.RecordBatch], ScanCounts]:
+        """The rows that the predicate and the filters keep, with the expressions computed for them, in batches of at
+        most `rows_max` rows. Any number of threads at once.
+
+        Raises ColumnFault, ColumnUnread, and DataError as `Program.run` does.
+        """
+        ...
+
+
 class Kernels(Protocol):
     """One backend."""
 
@@ -137,6 +197,22 @@ class Kernels(Protocol):
         self, schema: Schema, *, predicate: Expr | None, exprs: Sequence[Expr], names: Sequence[str]
     ) -> Program:
         """Compiles for batches of `schema`. Raises Unsupported for what this backend and its fallback lack."""
+        ...
+
+    def scan(
+        self,
+        schema: Schema,
+        *,
+        predicate: Expr | None,
+        exprs: Sequence[Expr],
+        names: Sequence[str],
+        filters: Sequence[RowFilter],
+        is_late: bool,
+    ) -> Scan | None:
+        """Compiles a scan of encoded columns of `schema`; None where this backend decodes nothing itself.
+
+        With `is_late`, columns are decoded for the rows that the steps before have left, else for all.
+        """
         ...
 
     def group_table(self, spec: GroupSpec) -> GroupTable: ...

@@ -80,6 +80,23 @@ class TaskEnded(NamedTuple):
     cause: EventId = NO_CAUSE
 
 
+class SplitScanned(NamedTuple):
+    """A scan of the backend's own read a split: `rows` of it, of which conditions and runtime filters dropped some.
+
+    `pages_skipped` are those of which no row was wanted, so that they were not decompressed.
+    """
+
+    query: QueryId
+    pipeline: PipelineId
+    split: int
+    rows: int
+    dropped_by_conditions: int
+    dropped_by_filters: int
+    pages_skipped: int
+    bytes_decompressed: int
+    cause: EventId = NO_CAUSE
+
+
 class TaskRetried(NamedTuple):
     """A task ran out of memory and will run again, alone; `pieces` of its input from now on."""
 

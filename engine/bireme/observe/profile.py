@@ -31,6 +31,11 @@ class PipelineProfile:
     wait_seconds: float = 0.0
     retries: int = 0
     preload_bytes: int = 0
+    scanned_rows: int = 0
+    dropped_by_conditions: int = 0
+    dropped_by_filters: int = 0
+    pages_skipped: int = 0
+    bytes_decompressed: int = 0
     preload_seconds: float = 0.0
     read_by_task_bytes: int = 0
     ended: str = ""
@@ -139,6 +144,14 @@ class Profile:
     def _read_by_task(self, event: events.ReadByTask) -> None:
         self.pipeline(event.pipeline).read_by_task_bytes += event.nbytes
 
+    def _scanned(self, event: events.SplitScanned) -> None:
+        into = self.pipeline(event.pipeline)
+        into.scanned_rows += event.rows
+        into.dropped_by_conditions += event.dropped_by_conditions
+        into.dropped_by_filters += event.dropped_by_filters
+        into.pages_skipped += event.pages_skipped
+        into.bytes_decompressed += event.bytes_decompressed
+
     def _demoted(self, event: events.Demoted) -> None:
         into = self.edge(event.edge)
         into.demoted_bytes += event.nbytes
@@ -172,6 +185,7 @@ _FOLDS: dict[type, Callable[[Profile, Any], None]] = {
     events.Noted: Profile._noted,
     events.Preloaded: Profile._preloaded,
     events.ReadByTask: Profile._read_by_task,
+    events.SplitScanned: Profile._scanned,
     events.Demoted: Profile._demoted,
     events.Promoted: Profile._promoted,
     events.Overbooked: Profile._overbooked,
@@ -202,6 +216,21 @@ def _line(name: str, pipeline: PipelineProfile) -> str:
         parts.append(f"read {format_bytes(pipeline.preload_bytes)} in {format_seconds(pipeline.preload_seconds)}")
     if pipeline.read_by_task_bytes:
         parts.append(f"read {format_bytes(pipeline.read_by_task_bytes)} in tasks")
+    parts += _scan_parts(pipeline)
     if pipeline.retries:
         parts.append(f"{pipeline.retries} retries")
     return ", ".join(parts + pipeline.notes)
+
+
+def _scan_parts(pipeline: PipelineProfile) -> list[str]:
+    """What the backend's own scan did, where it ran."""
+    if not pipeline.scanned_rows:
+        return []
+    parts = [f"decompressed {format_bytes(pipeline.bytes_decompressed)}"]
+    if pipeline.dropped_by_conditions:
+        parts.append(f"conditions dropped {format_rows(pipeline.dropped_by_conditions)} rows")
+    if pipeline.dropped_by_filters:
+        parts.append(f"runtime filters dropped {format_rows(pipeline.dropped_by_filters)} rows")
+    if pipeline.pages_skipped:
+        parts.append(f"skipped {pipeline.pages_skipped} pages")
+    return parts

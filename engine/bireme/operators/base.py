@@ -11,6 +11,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from bireme.backends.base import ScanCounts
 from bireme.data.ids import EdgeId
 from bireme.plan.physical import Pipeline
 from bireme.storage.base import Split
@@ -28,12 +29,14 @@ class Emission:
 @dataclass(slots=True)
 class Output:
     """What a task made: batches in order, and the bytes that the stage's own state (tables, group states) now holds
-    in all. `notes` are things the task did on its own (a kernel that fell back, say), for the event record.
+    in all. `notes` are things the task did on its own (a kernel that fell back, say), for the event record; `scanned` is
+    what a scan of the backend's own did.
     """
 
     emissions: list[Emission] = field(default_factory=list)
     state_bytes: int = 0
     notes: list[str] = field(default_factory=list)
+    scanned: ScanCounts | None = None
 
 
 class Stage(Protocol):

@@ -20,6 +20,7 @@ from bireme.operators.filter_project import FilterProject
 from bireme.operators.hash_join import HashJoin
 from bireme.operators.order import Order
 from bireme.operators.scalar_value import literal_batch
+from bireme.operators.scan import TableScan
 from bireme.operators.sinks import Build, Emit, Group, KeepScalar, LiveSink, Match, Top, output_of
 from bireme.operators.states import QueryStates
 from bireme.plan.expr import Aggregation, SortKey, WindowCall
@@ -35,6 +36,7 @@ from bireme.plan.physical import (
     ProbeStep,
     ProgramStep,
     ScalarSink,
+    ScanSource,
     SortStep,
     Step,
     TopSink,
@@ -60,6 +62,7 @@ class PipelineStage:
         self._sink: LiveSink | None = None
         self._limit: _Limit | None = None
         self._programs: list[FilterProject] = []
+        self._scan: TableScan | None = None
         self._notes: list[str] = []
         self._noted: set[str] = set()
 
@@ -68,13 +71,23 @@ class PipelineStage:
         return self._pipeline
 
     def open(self, slots: int) -> None:
-        schemas = self._pipeline.schemas
-        for index, step in enumerate(self._pipeline.steps):
-            self._moves.append(self._move(step, schemas[index], schemas[index + 1]))
+        schemas, steps = self._pipeline.schemas, self._pipeline.steps
+        taken = 0
+        if isinstance(self._pipeline.source, ScanSource):
+            first = steps[0] if steps and isinstance(steps[0], ProgramStep) else None
+            taken = 0 if first is None else 1
+            self._scan = TableScan(self._pipeline.source, first, schemas[0], self._kernels, self._states)
+        for index in range(taken, len(steps)):
+            self._moves.append(self._move(steps[index], schemas[index], schemas[index + 1]))
         self._sink = self._live_sink(schemas[-1], slots)
 
     def run_split(self, split: Split, buffers: Sequence[pa.Buffer], sequence: int, slot: int) -> Output:
-        return self._run(split.decode(buffers), sequence, slot)
+        assert self._scan is not None, f"pipeline {self._pipeline.name} reads no table"
+        self._states.check()
+        batches, counts = self._scan.read(split, buffers)
+        output = self._run(batches, sequence, slot)
+        output.scanned = counts
+        return output
 
     def run_batches(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> Output:
         source = self._pipeline.source
@@ -103,7 +116,8 @@ class PipelineStage:
     def _take_notes(self, sink: LiveSink) -> list[str]:
         """What this task was the first to do in another backend."""
         notes = [note for program in self._programs for note in program.fallbacks]
-        new = [note for note in dict.fromkeys([*self._notes, *notes, *sink.fallbacks]) if note not in self._noted]
+        scan = self._scan.fallbacks if self._scan is not None else ()
+        new = [n for n in dict.fromkeys([*self._notes, *scan, *notes, *sink.fallbacks]) if n not in self._noted]
         self._noted.update(new)
         return new
 
@@ -119,6 +133,7 @@ class PipelineStage:
 
     def close(self) -> None:
         self._moves.clear()
+        self._scan = None
         self._sink = None
 
     def _opened_sink(self) -> LiveSink:

@@ -18,7 +18,15 @@ from bireme.data.batch import Batch
 from bireme.data.ids import QueryId
 from bireme.data.tier import Tier
 from bireme.errors import EngineBug
-from bireme.observe.event import Noted, OutputDropped, PipelineEnded, PipelineOpened, TaskEnded, TaskRetried
+from bireme.observe.event import (
+    Noted,
+    OutputDropped,
+    PipelineEnded,
+    PipelineOpened,
+    SplitScanned,
+    TaskEnded,
+    TaskRetried,
+)
 from bireme.operators.base import Stage
 from bireme.plan.physical import (
     BuildSink,
@@ -256,7 +264,9 @@ class LivePipeline:
                 self._state_room = self.graph.ledger.take(Tier.DEVICE, result.state_bytes, Use.STATE)
             else:
                 self._state_room.resize(result.state_bytes)
-        self._history.learn(task.basis, result.nbytes + max(0, result.state_bytes - before))
+        # What a scan decodes may be more than what it gives; columns that it gives as they are count in both.
+        made = result.nbytes if result.scanned is None else max(result.nbytes, result.scanned.bytes_held_max)
+        self._history.learn(task.basis, made + max(0, result.state_bytes - before))
 
     def _record(self, task: Task, result: Result, slot: int) -> None:
         recorder, pipeline = self.graph.recorder, self.pipeline.id
@@ -267,6 +277,8 @@ class LivePipeline:
                 result.started - task.ready_at, result.seconds,
             )
         )  # fmt: skip
+        if result.scanned is not None:
+            recorder.record(SplitScanned(self.query, pipeline, task.sequence, *result.scanned[:5]))
         for text in result.notes:
             recorder.record(Noted(self.query, pipeline, text))
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from bireme.data.layout import check_codes, to_engine
 from bireme.data.record import concat
 from bireme.data.schema import Schema
-from bireme.errors import ArgumentFault, ConversionFault, Unsupported
+from bireme.errors import ArgumentFault, ConversionFault, EngineBug, Unsupported
 from bireme.plan.expr import Expr
 from bireme.plan.source import TableStatistics
 from bireme.storage.array_bounds import array_bounds, column_statistics
@@ -132,6 +132,12 @@ class ArrowSplit:
 
     def decode(self, buffers: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatch]:
         yield self._batch
+
+    def encoded(self) -> str:
+        return ""
+
+    def damage(self, column: int, story: str) -> EngineBug:
+        return EngineBug(f"column {column} of a table in memory was decoded: {story}")
 
 
 def _batches(data: Any) -> tuple[pa.Schema, list[pa.RecordBatch]]:

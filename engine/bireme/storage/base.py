@@ -13,6 +13,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from bireme.data.encoded import EncodedRows
+from bireme.errors import BiremeError
 from bireme.plan.expr import Expr
 from bireme.plan.source import TableSource
 
@@ -57,6 +59,16 @@ class Split(Protocol):
         Blocks; runs on a compute thread. Batches have at most `BATCH_ROWS_MAX` rows. Raises SourceCorrupt, naming file,
         row group and column, for bytes that are not what the metadata says.
         """
+        ...
+
+    def encoded(self) -> EncodedRows | str:
+        """The scanned columns as they lie in the bytes of `ranges`, for kernels that decode themselves; or why they are
+        not offered so ("" where there is nothing to decode).
+        """
+        ...
+
+    def damage(self, column: int, story: str) -> BiremeError:
+        """The error to raise for bytes of a scanned column that are not what `encoded` said."""
         ...
 
 

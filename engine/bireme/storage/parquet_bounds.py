@@ -122,7 +122,7 @@ def order_key(file: ParquetFile, column: int) -> tuple[str, Callable[[Any], Any]
         return None
     leaf = file.metadata.schema.column(file.leaves[column][0])
     physical = leaf.physical_type
-    name = f"{physical} {_stored_unit(leaf)}"
+    name = f"{physical} {stored_unit(leaf)}"
     if physical == "FIXED_LEN_BYTE_ARRAY":
         return name, lambda raw: int.from_bytes(raw, "big", signed=True)
     return name, lambda raw: raw
@@ -176,7 +176,7 @@ def _decimal_decoder(scale: int, physical: str) -> Decoder | None:
 
 def _time_decoder(kind: DataType, leaf: Any) -> Decoder | None:
     """Stored counts have the file's unit, which may be finer than that of the Arrow type (seconds)."""
-    stored = _stored_unit(leaf) or kind.unit
+    stored = stored_unit(leaf) or kind.unit
     decode = count_decoder(kind)
     if decode is None or stored == kind.unit:
         return decode
@@ -184,7 +184,7 @@ def _time_decoder(kind: DataType, leaf: Any) -> Decoder | None:
     return lambda raw: decode(raw * numerator // denominator)
 
 
-def _stored_unit(leaf: Any) -> str | None:
+def stored_unit(leaf: Any) -> str | None:
     try:
         described = json.loads(leaf.logical_type.to_json())
     except (ValueError, AttributeError):

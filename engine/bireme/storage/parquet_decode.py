@@ -19,6 +19,7 @@ from bireme.data.types import STRING, DataType, Kind, to_arrow
 from bireme.errors import ConversionFault, Unsupported
 from bireme.storage.base import BATCH_ROWS_MAX, ByteRange
 from bireme.storage.fetched import FetchedRanges
+from bireme.storage.parquet_encoding import Encoding, encoding_of
 from bireme.storage.parquet_file import FOREIGN_ERRORS, ParquetFile, parse_metadata
 from bireme.storage.parquet_plain_footer import plain_footer
 
@@ -67,6 +68,7 @@ class ParquetDecoder:
         self._are_unscaled: tuple[bool, ...] = ()
         # By the leaves that are read as dictionaries. One reader a thread at most is ever open.
         self._idle: dict[tuple[int, ...], list[_Reader]] = {}
+        self._encodings: dict[int, Encoding] = {}
 
     def batches(self, wanted: Wanted, fetched: Fetched) -> Iterator[pa.RecordBatch]:
         """What is wanted, in engine layout, in batches of at most BATCH_ROWS_MAX rows."""
@@ -78,6 +80,13 @@ class ParquetDecoder:
                 for column, field in zip(wanted.columns, wanted.schema.fields, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(arrays, names=names)
+
+    def encoding(self, column: int) -> Encoding:
+        """How a column is stored; remembered. Two threads may find it out at once, and find the same."""
+        found = self._encodings.get(column)
+        if found is None:
+            found = self._encodings[column] = encoding_of(self.file, column)
+        return found
 
     def is_dictionary(self, row_group: int, column: int) -> bool:
         """Whether the pages of a string column's chunk are all codes.

@@ -45,7 +45,7 @@ _HEAD: Final = re.compile(
     rb"\x15%(v)s"
     rb"\x19(?:\x15%(v)s|\x25(?:%(v)s){2}|\x35(?:%(v)s){3}|\x45(?:%(v)s){4})"
     rb"\x19\x18([\x00-\x7f])(.*?)"
-    rb"\x15%(v)s"
+    rb"\x15(%(v)s)"
     rb"\x16(%(v)s)\x16(%(v)s)\x16(%(v)s)"
     rb"\x26(%(v)s)"
     rb"(?:\x26(%(v)s)\x1c|\x3c)" % {b"v": _VARINT},
@@ -55,20 +55,25 @@ _HEAD: Final = re.compile(
 # of its indexes (4 to 7).
 _TAIL: Final = re.compile(
     rb"(?:\x19[\x1c\x2c\x3c\x4c]((?:\x15%(v)s\x15%(v)s\x15%(v)s\x00)+))?"
-    rb"(?:[\x16\x26]%(v)s\x15%(v)s)?"
+    rb"(?:[\x16\x26](%(v)s)\x15(%(v)s))?"
     rb"(?:[\x1c\x3c\x4c](?:\x16%(v)s)?\x00)?"
     rb"\x00"
-    rb"(?:[\x16\x36]%(v)s\x15%(v)s)?(?:[\x16\x36]%(v)s\x15%(v)s)?\x00" % {b"v": _VARINT}
+    rb"(?:\x16(%(v)s)\x15(%(v)s)(?:\x16(%(v)s)\x15(%(v)s))?)?\x00" % {b"v": _VARINT}
 )
 _PAGE_COUNT: Final = re.compile(rb"\x15(%(v)s)\x15(%(v)s)\x15(%(v)s)\x00" % {b"v": _VARINT})
+
+
+Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """One column chunk. `low` and `high` are bounds as stored; `…_old` are in an order that is not always that of the
-    type. `pages` are types, encodings and numbers of its pages, where the footer tells.
+    type. `pages` are types, encodings and numbers of its pages, where the footer tells; `bloom`, `offset_index` and
+    `column_index` are where these lie in the file (offset, length), where it has them.
     """
 
+    codec: int
     values: int
     stored_bytes: int
     length: int
@@ -80,6 +85,9 @@ class Chunk:
     high_old: bytes | None
     nulls: int | None
     pages: bytes | tuple[tuple[int, ...], ...] | None
+    bloom: Place | None
+    offset_index: Place | None
+    column_index: Place | None
 
     @property
     def are_codes(self) -> bool | None:
@@ -123,8 +131,8 @@ class Footer:
         self._chunks.append(chunks)
 
 
-# The groups of _HEAD, the fields of the statistics, and encoding_stats; or all fields where a chunk is not as usual.
-_Found = tuple[tuple[bytes, ...], list[Any], bytes | None] | Struct
+# The groups of _HEAD, the fields of the statistics, the groups of _TAIL; or all fields where a chunk is not as usual.
+_Found = tuple[tuple[bytes, ...], list[Any], tuple[bytes | None, ...]] | Struct
 
 
 def read_footer(data: bytes) -> Footer:
@@ -187,7 +195,7 @@ def _read_chunks(data: bytes, position: int) -> tuple[list[_Found | Chunk], int]
             statistics, end = _read_statistics(data, head.end())
             tail = _TAIL.match(data, end)
             if tail is not None:
-                chunks.append((head.groups(), statistics, tail[1]))
+                chunks.append((head.groups(), statistics, tail.groups()))
                 position = tail.end()
                 continue
         fields, position = read_struct(data, position)
@@ -217,9 +225,10 @@ def _read_statistics(data: bytes, position: int) -> tuple[list[Any], int]:
     return found, position + 1
 
 
-def _chunk_of_match(head: tuple[bytes, ...], statistics: list[Any], counts: bytes | None) -> Chunk:
-    _, _, values, stored, length, data_offset, dictionary_offset = head
+def _chunk_of_match(head: tuple[bytes, ...], statistics: list[Any], tail: tuple[bytes | None, ...]) -> Chunk:
+    _, _, codec, values, stored, length, data_offset, dictionary_offset = head
     return Chunk(
+        codec=_integer(codec),
         values=_integer(values),
         stored_bytes=_integer(stored),
         length=_integer(length),
@@ -230,8 +239,15 @@ def _chunk_of_match(head: tuple[bytes, ...], statistics: list[Any], counts: byte
         low_old=_as_text(statistics[2]),
         high_old=_as_text(statistics[1]),
         nulls=statistics[3] if isinstance(statistics[3], int) else None,
-        pages=counts,
+        pages=tail[0],
+        bloom=_place(tail[1], tail[2]),
+        offset_index=_place(tail[3], tail[4]),
+        column_index=_place(tail[5], tail[6]),
     )
+
+
+def _place(offset: bytes | None, length: bytes | None) -> Place | None:
+    return None if offset is None or length is None else (_integer(offset), _integer(length))
 
 
 def _integer(raw: bytes) -> int:
@@ -256,6 +272,7 @@ def _chunk_of_fields(fields: Struct) -> Chunk:
     statistics = column.get(12)
     known: Struct = statistics if isinstance(statistics, dict) else {}
     return Chunk(
+        codec=_number(column, 4),
         values=_number(column, 5),
         stored_bytes=_number(column, 6),
         length=_number(column, 7),
@@ -267,7 +284,14 @@ def _chunk_of_fields(fields: Struct) -> Chunk:
         high_old=_as_text(known.get(1)),
         nulls=_number(known, 3) if 3 in known else None,
         pages=tuple(map(_page_count, column[13])) if isinstance(column.get(13), list) else None,
+        bloom=_place_of(column, 14, 15),
+        offset_index=_place_of(fields, 4, 5),
+        column_index=_place_of(fields, 6, 7),
     )
+
+
+def _place_of(fields: Struct, offset: int, length: int) -> Place | None:
+    return (_number(fields, offset), _number(fields, length)) if offset in fields and length in fields else None
 
 
 def _page_count(page: Any) -> tuple[int, ...]:

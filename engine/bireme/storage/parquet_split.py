@@ -6,15 +6,22 @@ Which row groups become splits is decided in `parquet`; decoding is in `parquet_
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import pyarrow as pa
 
+from bireme.data.encoded import EncodedChunk, EncodedRows
 from bireme.data.record import record_batch
 from bireme.data.schema import Schema
 from bireme.data.types import STRING
+from bireme.errors import SourceCorrupt
 from bireme.storage.base import BATCH_ROWS_MAX, ByteRange
 from bireme.storage.byte_range import coalesce
 from bireme.storage.parquet_decode import Fetched, ParquetDecoder, Wanted
+from bireme.storage.parquet_encoding import Encoding
+
+# LZO, and the LZ4 of old writers, which frame it in various ways.
+_PYARROW_CODECS: Final = (3, 5)
 
 
 class ParquetSplit:
@@ -60,6 +67,44 @@ class ParquetSplit:
         if not self._columns:
             return _without_columns(self._rows)
         return self._decoder.batches(Wanted(self.row_group, self._columns, self._schema), Fetched(self.ranges, buffers))
+
+    def encoded(self) -> EncodedRows | str:
+        """The columns as they lie in the bytes of `ranges`."""
+        if not self._columns:
+            return ""
+        decoder = self._decoder
+        chunks = []
+        for column in self._columns:
+            encoding = decoder.encoding(column)
+            if encoding.reason:
+                return encoding.reason
+            chunk = self._encoded_chunk(column, encoding)
+            if chunk.codec in _PYARROW_CODECS:
+                return "pages in the LZ4 or LZO of old writers are decoded by pyarrow"
+            chunks.append(chunk)
+        return EncodedRows(tuple(chunks), ((0, self._rows),))
+
+    def _encoded_chunk(self, column: int, encoding: Encoding) -> EncodedChunk:
+        file = self._decoder.file
+        leaf = file.leaves[column][0]
+        place = file.chunk_range(self.row_group, leaf)
+        ranges = self.ranges
+        buffer = next(index for index, fetched in enumerate(ranges) if place.end <= fetched.end)
+        return EncodedChunk(
+            encoding.physical,
+            encoding.type_length,
+            file.chunk(self.row_group, leaf).codec,
+            encoding.is_optional,
+            self._rows,
+            buffer,
+            place.offset - ranges[buffer].offset,
+            place.length,
+        )
+
+    def damage(self, column: int, story: str) -> SourceCorrupt:
+        """The error that names the place of a scanned column."""
+        file = self._decoder.file
+        return file.corrupt(story, self.row_group, file.leaves[self._columns[column]][0])
 
     def head(self, buffers: Sequence[pa.Buffer], rows_max: int) -> pa.RecordBatch:
         """The first `rows_max` rows, decoding little more than these; strings come without dictionary."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 from bireme.backends import base
 from bireme.backends.native import _kernels, tables
 from bireme.backends.native.program import NativeProgram
+from bireme.backends.native.scan import NativeScan
 from bireme.backends.reference import ReferenceKernels
 from bireme.data.record import record_batch
 from bireme.data.schema import Schema
@@ -40,6 +41,26 @@ class NativeKernels:
         self, schema: Schema, predicate: Expr | None, exprs: Sequence[Expr], names: Sequence[str]
     ) -> base.Program:
         return self._reference.program(schema, predicate=predicate, exprs=exprs, names=names)
+
+    def scan(
+        self,
+        schema: Schema,
+        *,
+        predicate: Expr | None,
+        exprs: Sequence[Expr],
+        names: Sequence[str],
+        filters: Sequence[base.RowFilter],
+        is_late: bool,
+    ) -> base.Scan:
+        return NativeScan(
+            schema,
+            predicate=predicate,
+            exprs=exprs,
+            names=names,
+            filters=filters,
+            is_late=is_late,
+            reference=self._reference_program,
+        )
 
     def group_table(self, spec: GroupSpec) -> base.GroupTable:
         return tables.group_table(spec, self._reference)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from bireme.backends.base import GroupTable, JoinTable, Program
+from bireme.backends.base import GroupTable, JoinTable, Program, RowFilter
 from bireme.backends.hash import hash_rows
 from bireme.backends.reference.expressions import Scope, check_supported, kept_rows
 from bireme.backends.reference.groups import ReferenceGroupTable, split, take_rows
@@ -67,6 +67,18 @@ class ReferenceKernels:
         if predicate is not None:
             check_supported(predicate)
         return ReferenceProgram(predicate, exprs, names)
+
+    def scan(
+        self,
+        schema: Schema,
+        *,
+        predicate: Expr | None,
+        exprs: Sequence[Expr],
+        names: Sequence[str],
+        filters: Sequence[RowFilter],
+        is_late: bool,
+    ) -> None:
+        """pyarrow decodes; programs do the rest."""
 
     def group_table(self, spec: GroupSpec) -> GroupTable:
         return ReferenceGroupTable(spec)

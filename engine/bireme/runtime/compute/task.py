@@ -14,6 +14,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from bireme.backends.base import ScanCounts
 from bireme.clock import Clock
 from bireme.data.batch import measure
 from bireme.data.ids import EdgeId, QueryId, TaskId
@@ -56,13 +57,14 @@ class Made:
 class Result:
     """What running a task gave: all of its output, or `shortage`, the memory error that stopped it."""
 
-    __slots__ = ("made", "nbytes", "notes", "rows", "seconds", "shortage", "started", "state_bytes")
+    __slots__ = ("made", "nbytes", "notes", "rows", "scanned", "seconds", "shortage", "started", "state_bytes")
 
     def __init__(self) -> None:
         self.made: list[Made] = []
         self.rows = 0
         self.nbytes = 0
         self.notes: list[str] = []
+        self.scanned: ScanCounts | None = None
         self.state_bytes = 0
         self.started = 0.0
         self.seconds = 0.0
@@ -77,6 +79,7 @@ class Result:
                 self.rows += emission.batch.num_rows
                 self.nbytes += nbytes
         self.notes += output.notes
+        self.scanned = output.scanned
         self.state_bytes = output.state_bytes
 
 

@@ -1,0 +1,41 @@
+"""Columns as they lie in a file: what a kernel must be told to read them from bytes.
+
+Plain data, made by `storage`, read by `backends`. Offsets count from the first byte of the buffer they are in. Numbers of
+types and codecs are those of parquet.thrift.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class EncodedPage(NamedTuple):
+    """Where a data page lies in its chunk, and which row of the row group it starts with."""
+
+    offset: int
+    length: int
+    first_row: int
+
+
+class EncodedChunk(NamedTuple):
+    """One flat column of one row group: `length` bytes at `offset` of the buffer at position `buffer`.
+
+    `type_length` is that of FIXED_LEN_BYTE_ARRAY. `pages` is empty where the file does not tell.
+    """
+
+    physical: int
+    type_length: int
+    codec: int
+    is_optional: bool
+    rows: int
+    buffer: int
+    offset: int
+    length: int
+    pages: tuple[EncodedPage, ...] = ()
+
+
+class EncodedRows(NamedTuple):
+    """Rows of a row group: its chunks, and which of its rows are meant, as ascending (first row, rows)."""
+
+    chunks: tuple[EncodedChunk, ...]
+    ranges: tuple[tuple[int, int], ...]

@@ -1,0 +1,85 @@
+"""Reading splits of a table, with the filter and projection that follow.
+
+Where the backend has a scan of its own and a split says how its columns are encoded, one call decodes as little as the rows
+need; otherwise the split is decoded whole and a program does the rest. Both give the same rows; that one was not possible
+is noted. Runtime filters come from join tables that are built by now, and a scan without them gives more rows, not
+other answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+
+from bireme.backends.base import ColumnFault, ColumnUnread, Kernels, RowFilter, Scan, ScanCounts
+from bireme.data.schema import Schema
+from bireme.operators.filter_project import FilterProject
+from bireme.operators.states import QueryStates
+from bireme.plan.physical import ProgramStep, ScanSource
+from bireme.plan.tree import all_columns
+from bireme.storage.base import BATCH_ROWS_MAX, Split
+
+
+class TableScan:
+    """A `ScanSource` and the `ProgramStep` behind it (None: all columns as they are) at work. Any thread."""
+
+    def __init__(
+        self, source: ScanSource, step: ProgramStep | None, schema: Schema, kernels: Kernels, states: QueryStates
+    ) -> None:
+        taken = step if step is not None else ProgramStep(None, all_columns(schema), schema.names)
+        self._step = taken
+        self._schema = schema
+        self._kernels = kernels
+        self._states = states
+        self._program: FilterProject | None = None
+        self._reasons: dict[str, None] = {}
+        self._scan: Scan | None = None
+        if source.columns and states.levers.native_scan:
+            self._scan = kernels.scan(
+                schema,
+                predicate=None if taken.predicate is None else states.resolve(taken.predicate),
+                exprs=[states.resolve(expr) for expr in taken.exprs],
+                names=taken.names,
+                filters=row_filters(source, states),
+                is_late=states.levers.late_columns,
+            )
+
+    @property
+    def fallbacks(self) -> tuple[str, ...]:
+        """What of it did not run natively so far, and why."""
+        known = self._scan.fallbacks if self._scan is not None else ()
+        further = self._program.fallbacks if self._program is not None else ()
+        return (*self._reasons, *known, *further)
+
+    def read(self, split: Split, buffers: Sequence[pa.Buffer]) -> tuple[Iterable[pa.RecordBatch], ScanCounts | None]:
+        """What is wanted of a split, and what was done to find it, where the backend tells."""
+        if self._scan is None:
+            return self._decoded(split, buffers), None
+        encoded = split.encoded()
+        if isinstance(encoded, str):
+            return self._decoded(split, buffers, encoded), None
+        try:
+            return self._scan.run(encoded, buffers, BATCH_ROWS_MAX)
+        except ColumnUnread as unread:
+            return self._decoded(split, buffers, unread.reason), None
+        except ColumnFault as fault:
+            raise split.damage(fault.column, fault.story) from fault
+
+    def _decoded(self, split: Split, buffers: Sequence[pa.Buffer], reason: str = "") -> Iterable[pa.RecordBatch]:
+        if reason:
+            self._reasons[reason] = None
+        if self._program is None:
+            # Two threads may compile it at once; either will do.
+            self._program = FilterProject(self._step, self._schema, self._kernels, self._states)
+        return map(self._program.run, split.decode(buffers))
+
+
+def row_filters(source: ScanSource, states: QueryStates) -> list[RowFilter]:
+    """The runtime filters of a scan, of tables that have one."""
+    found: list[RowFilter] = []
+    for lookup in source.lookups if states.levers.runtime_filters else ():
+        key_filter = states.table(lookup.table).table.key_filter()
+        if key_filter is not None:
+            found.append(RowFilter(key_filter, lookup.columns, lookup.table))
+    return found

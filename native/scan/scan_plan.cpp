@@ -1,0 +1,145 @@
+#include "scan/scan_plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "arrow/errors.hpp"
+
+namespace bireme::scan {
+
+namespace {
+
+// A filter that keeps more than this share costs more than it saves.
+constexpr double kUsefulShare = 0.9;
+// How many rows tell whether it does.
+constexpr int64_t kJudgedRows = 100'000;
+// What was seen this many rows ago counts half: tables may be ordered, and what is true at their start need
+// not stay so.
+constexpr double kHalfLifeRows = 1'000'000;
+// A filter that was switched off is asked by one task in this many.
+constexpr int64_t kAskAgainEvery = 16;
+// Filters usually stand for a selective build side; the first rows tell.
+constexpr double kFilterGuess = 0.3;
+// How many rows a guess weighs.
+constexpr double kGuessRows = 1000;
+
+// Nanoseconds a value, roughly, as measured: what matters is which is larger.
+double decode_cost(const Type& type) {
+  if (is_string(type.kind)) return 6.0;
+  return type.kind == Kind::Bool ? 0.5 : 1.5;
+}
+
+double ask_cost(const Step& step) {
+  if (step.filter() != nullptr) return 2.0;
+  for (const Node& node : step.condition().nodes()) {
+    if (node.costly) return 10.0;
+  }
+  return 0.5;
+}
+
+}  // namespace
+
+Step::Step(Program condition, std::vector<int> columns, bool can_raise, double kept_guess)
+    : condition_(std::move(condition)),
+      columns_(std::move(columns)),
+      can_raise_(can_raise),
+      rows_(kGuessRows),
+      kept_(kGuessRows * kept_guess) {}
+
+Step::Step(std::shared_ptr<const KeyFilter> filter, std::vector<int> columns)
+    : filter_(std::move(filter)),
+      columns_(std::move(columns)),
+      rows_(kGuessRows),
+      kept_(kGuessRows * kFilterGuess) {}
+
+double Step::kept_share() const {
+  std::lock_guard lock(mutex_);
+  return kept_ / rows_;
+}
+
+void Step::record(int64_t rows, int64_t kept) const {
+  std::lock_guard lock(mutex_);
+  seen_ += rows;
+  rows_ += static_cast<double>(rows);
+  kept_ += static_cast<double>(kept);
+  if (rows_ > kHalfLifeRows) {
+    rows_ /= 2;
+    kept_ /= 2;
+  }
+}
+
+bool Step::is_worth_asking() const {
+  if (filter_ == nullptr) return true;
+  std::lock_guard lock(mutex_);
+  if (seen_ < kJudgedRows || kept_ <= kUsefulShare * rows_) return true;
+  switched_off_ = true;
+  return ++skipped_ % kAskAgainEvery == 0;
+}
+
+bool Step::was_switched_off() const {
+  std::lock_guard lock(mutex_);
+  return switched_off_;
+}
+
+void ScanPlan::add_condition(Program condition, std::vector<int> columns, bool can_raise, double kept_guess) {
+  steps_.push_back(std::make_unique<Step>(std::move(condition), std::move(columns), can_raise, kept_guess));
+}
+
+void ScanPlan::add_filter(std::shared_ptr<const KeyFilter> filter, std::vector<int> columns) {
+  if (filter == nullptr) throw EngineBug("a scan was given no filter where one was announced");
+  steps_.push_back(std::make_unique<Step>(std::move(filter), std::move(columns)));
+}
+
+void ScanPlan::set_outputs(Program program, std::vector<int> passed, std::vector<std::string> names) {
+  program_ = std::move(program);
+  passed_ = std::move(passed);
+  names_ = std::move(names);
+  is_output_.assign(types_.size(), false);
+  for (int column : passed_) {
+    if (column >= 0) is_output_[static_cast<size_t>(column)] = true;
+  }
+  for (const Node& node : program_.nodes()) {
+    if (node.node_class == NodeClass::Column) is_output_[static_cast<size_t>(node.column)] = true;
+  }
+}
+
+double ScanPlan::cost(const Step& step, const std::vector<bool>& is_decoded) const {
+  double total = ask_cost(step);
+  for (int column : step.columns()) {
+    if (!is_decoded[static_cast<size_t>(column)]) total += decode_cost(types_[static_cast<size_t>(column)]);
+  }
+  return total;
+}
+
+std::vector<const Step*> ScanPlan::order() const {
+  std::vector<const Step*> left;
+  std::vector<const Step*> raising;
+  for (const auto& step : steps_) {
+    if (step->is_worth_asking()) (step->can_raise() ? raising : left).push_back(step.get());
+  }
+  std::vector<const Step*> ordered;
+  std::vector<bool> is_decoded(types_.size(), false);
+  while (!left.empty()) {
+    // The rows dropped for what it costs; steps that drop nothing come last.
+    const auto worth = [&](const Step* step) {
+      return (1.001 - step->kept_share()) / cost(*step, is_decoded);
+    };
+    const auto best = std::max_element(left.begin(), left.end(),
+                                       [&](const Step* a, const Step* b) { return worth(a) < worth(b); });
+    for (int column : (*best)->columns()) is_decoded[static_cast<size_t>(column)] = true;
+    ordered.push_back(*best);
+    left.erase(best);
+  }
+  ordered.insert(ordered.end(), raising.begin(), raising.end());
+  return ordered;
+}
+
+std::vector<bool> ScanPlan::switched_off() const {
+  std::vector<bool> off;
+  for (const auto& step : steps_) {
+    if (step->filter() != nullptr) off.push_back(step->was_switched_off());
+  }
+  return off;
+}
+
+}  // namespace bireme::scan
