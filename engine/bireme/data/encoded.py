@@ -1,7 +1,7 @@
 """Columns as they lie in a file: what a kernel must be told to read them from bytes.
 
-Plain data, made by `storage`, read by `backends`. Offsets count from the first byte of the buffer they are in. Numbers of
-types and codecs are those of parquet.thrift.
+Plain data, made by `storage`, read by `backends`. Offsets count from the first byte of the buffer they are in. Numbers
+of types and codecs are those of parquet.thrift.
 """
 
 from __future__ import annotations

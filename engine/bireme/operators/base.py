@@ -29,8 +29,8 @@ class Emission:
 @dataclass(slots=True)
 class Output:
     """What a task made: batches in order, and the bytes that the stage's own state (tables, group states) now holds
-    in all. `notes` are things the task did on its own (a kernel that fell back, say), for the event record; `scanned` is
-    what a scan of the backend's own did.
+    in all. `notes` are things the task did on its own (a kernel that fell back, say), for the event record; `scanned`
+    is what a scan of the backend's own did.
     """
 
     emissions: list[Emission] = field(default_factory=list)

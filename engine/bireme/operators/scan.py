@@ -1,9 +1,9 @@
 """Reading splits of a table, with the filter and projection that follow.
 
-Where the backend has a scan of its own and a split says how its columns are encoded, one call decodes as little as the rows
-need; otherwise the split is decoded whole and a program does the rest. Both give the same rows; that one was not possible
-is noted. Runtime filters come from join tables that are built by now, and a scan without them gives more rows, not
-other answers.
+Where the backend has a scan of its own and a split says how its columns are encoded, one call decodes as little as the
+rows need; otherwise the split is decoded whole and a program does the rest. Both give the same rows; that the first was
+not possible is noted. Runtime filters come from join tables that are built by now; a scan without them gives more rows,
+not other answers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which columns of a Parquet file a native kernel can be told to read, and what it must be told of their chunks.
 
-Rule: a column is described only where its stored values are those of its type in the engine, in the same unit; everything
-else (nested columns, old moments, other units, half floats) is left to pyarrow, and it is said why. Encodings are the
-kernel's business: it refuses those it lacks.
+Rule: a column is described only where its stored values are those of its type in the engine, in the same unit;
+everything else (nested columns, old moments, other units, half floats) is left to pyarrow, and it is said why.
+Encodings are the kernel's business: it refuses those it lacks.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from bireme.storage.parquet_bounds import stored_unit
 from bireme.storage.parquet_file import ParquetFile
 
 _PHYSICAL: Final = {
-    "BOOLEAN": 0, "INT32": 1, "INT64": 2, "INT96": 3, "FLOAT": 4, "DOUBLE": 5, "BYTE_ARRAY": 6, "FIXED_LEN_BYTE_ARRAY": 7,
+    "BOOLEAN": 0, "INT32": 1, "INT64": 2, "INT96": 3, "FLOAT": 4, "DOUBLE": 5, "BYTE_ARRAY": 6,
+    "FIXED_LEN_BYTE_ARRAY": 7,
 }  # fmt: skip
 _TEMPORAL: Final = (Kind.TIME, Kind.TIMESTAMP, Kind.DURATION)
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How a column is stored in all of a file's row groups; `reason`, where it is not empty, why only pyarrow reads it."""
+    """How a column is stored in all of a file's row groups; `reason`, if not empty, why only pyarrow reads it."""
 
     physical: int
     type_length: int

@@ -207,7 +207,7 @@ def _format(kind: DataType) -> str:
 
 def _located(rows: EncodedRows, buffers: Sequence[pa.Buffer]) -> list[_kernels.Chunk]:
     """The chunks with the addresses of their bytes."""
-    chunks = []
+    chunks: list[_kernels.Chunk] = []
     for chunk in rows.chunks:
         buffer = buffers[chunk.buffer]
         if chunk.offset < 0 or chunk.offset + chunk.length > buffer.size:
