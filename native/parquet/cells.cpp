@@ -45,6 +45,51 @@ void pick_of_width(const uint8_t* stored, size_t width, const Positions& positio
   }
 }
 
+void read_flags(const Page& page, const Positions& positions, uint8_t* flags) {
+  uint32_t codes[kBlockCodes];
+  CodeReader reader(page.values, page.code_width);
+  for (uint32_t done = 0; done < positions.count; done += kBlockCodes) {
+    const uint32_t count = std::min(kBlockCodes, positions.count - done);
+    reader.read(positions.slice(done, count), codes);
+    for (uint32_t index = 0; index < count; ++index) flags[done + index] = static_cast<uint8_t>(codes[index]);
+  }
+}
+
+// Row i of eight has its byte k where row k has byte i: the eight words at `from`, `stride` bytes apart,
+// become the eight cells at `to`.
+void transpose_8x8(const uint8_t* from, int64_t stride, uint8_t* to) {
+  uint64_t words[8];
+  for (int row = 0; row < 8; ++row) words[row] = load<uint64_t>(from + row * stride);
+  const auto exchange = [&](int distance, int bits, uint64_t mask) {
+    for (int row = 0; row < 8; ++row) {
+      if ((row & distance) != 0) continue;
+      const uint64_t moved = ((words[row] >> bits) ^ words[row + distance]) & mask;
+      words[row + distance] ^= moved;
+      words[row] ^= moved << bits;
+    }
+  };
+  exchange(4, 32, 0x00000000FFFFFFFF);
+  exchange(2, 16, 0x0000FFFF0000FFFF);
+  exchange(1, 8, 0x00FF00FF00FF00FF);
+  for (int row = 0; row < 8; ++row) store(to + 8 * row, words[row]);
+}
+
+void join_split(const Page& page, size_t width, const Positions& positions, uint8_t* out) {
+  const uint8_t* bytes = page.values.data();
+  const int64_t stride = page.split_cells;
+  uint32_t done = 0;
+  if (positions.is_range() && width == 8) {
+    for (; positions.count - done >= 8; done += 8) {
+      transpose_8x8(bytes + positions.begin + done, stride, out + 8 * static_cast<int64_t>(done));
+    }
+  }
+  for (; done < positions.count; ++done) {
+    const uint8_t* from = bytes + positions[done];
+    uint8_t* cell = out + done * width;
+    for (size_t byte = 0; byte < width; ++byte) cell[byte] = from[static_cast<int64_t>(byte) * stride];
+  }
+}
+
 template <typename Cell>
 void gather(const uint32_t* codes, uint32_t count, const void* values, uint8_t* out) {
   for (uint32_t index = 0; index < count; ++index) {
@@ -106,6 +151,10 @@ void CellReader::read_stored(const Page& page, const Positions& positions, uint8
         stored[index] = bit_at(page.values.data(), positions[index]);
       }
       return;
+    case Form::Flags:
+      return read_flags(page, positions, stored);
+    case Form::Split:
+      return join_split(page, static_cast<size_t>(conversion_.stored_bytes()), positions, stored);
     default:
       throw EngineBug("a page of values of fixed width in a form for others");
   }

@@ -149,7 +149,7 @@ Page& ChunkReader::State::load(int64_t page) {
     const Bytes body = table.body(page);
     place = std::make_unique<Page>(loader.data_page(table.header(page), body));
     kept.push_back(page);
-    kept_bytes += place->decompressed.capacity() + place->decoded.capacity();
+    kept_bytes += place->nbytes();
   }
   return *place;
 }
@@ -158,7 +158,7 @@ void ChunkReader::State::drop_pages() {
   size_t dropped = 0;
   while (dropped < kept.size() && kept_bytes > kKeptBytesMax) {
     auto& place = pages[static_cast<size_t>(kept[dropped++])];
-    kept_bytes -= place->decompressed.capacity() + place->decoded.capacity();
+    kept_bytes -= place->nbytes();
     place.reset();
   }
   kept.erase(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(dropped));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "parquet/bit_packing.hpp"
 #include "parquet/loops.hpp"
 
 namespace bireme::parquet {
@@ -10,7 +11,6 @@ namespace bireme::parquet {
 namespace {
 
 constexpr int kWidthMax = 32;
-constexpr int64_t kUnpackSlackBytes = 16;  // see Loops::unpack
 constexpr int64_t kBlockCodes = 1024;
 // Where fewer of a run's codes are wanted than one in so many, they are taken out one by one.
 constexpr int64_t kSparse = 4;
@@ -67,31 +67,11 @@ const CodeReader::Run& CodeReader::run_at(int64_t position) {
 }
 
 uint32_t CodeReader::code_at(int64_t index) const {
-  const int64_t bit = index * width_;
-  const uint8_t* at = run_.packed.data() + (bit >> 3);
-  const int64_t left = readable_end_ - at;
-  uint64_t word = 0;
-  std::memcpy(&word, at, left >= 8 ? 8 : static_cast<size_t>(left));
-  return static_cast<uint32_t>(word >> (bit & 7)) & mask_;
+  return static_cast<uint32_t>(packed_at(run_.packed.data(), readable_end_, width_, index));
 }
 
 uint32_t CodeReader::unpack(int64_t first, int64_t count, uint32_t* out) const {
-  uint32_t largest = 0;
-  int64_t done = 0;
-  const auto one = [&] {
-    out[done] = code_at(first + done);
-    largest = std::max(largest, out[done++]);
-  };
-  while (done < count && ((first + done) & 7) != 0) one();
-  const int64_t start = (first + done) / 8 * width_;
-  const int64_t safe = (readable_end_ - run_.packed.data() - kUnpackSlackBytes - start) / width_;
-  const int64_t groups = std::min((count - done) / 8, safe);
-  if (groups > 0) {
-    largest = std::max(largest, loops().unpack(run_.packed.data() + start, width_, groups, out + done));
-    done += 8 * groups;
-  }
-  while (done < count) one();
-  return largest;
+  return unpack_bits(run_.packed.data(), readable_end_, width_, first, count, out);
 }
 
 uint32_t CodeReader::read_list(const uint32_t* list, int64_t count, uint32_t* out) const {

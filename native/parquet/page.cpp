@@ -2,7 +2,9 @@
 
 #include "arrow/errors.hpp"
 #include "parquet/crc32.hpp"
+#include "parquet/lz4.hpp"
 #include "parquet/snappy.hpp"
+#include "parquet/wild_copy.hpp"
 
 namespace bireme::parquet {
 
@@ -12,8 +14,16 @@ void check_sum(const PageHeader& header, Bytes body) {
   if (header.crc.has_value() && crc32(body) != *header.crc) corrupt("its checksum is another");
 }
 
-void unsupported(const char* what) {
-  throw Unsupported(what);
+// What no compressed data can become: before memory is taken for a size that was made up.
+void check_ratio(Codec codec, Bytes body, int64_t plain_bytes) {
+  constexpr int64_t kSnappyRatioMax = 64;
+  constexpr int64_t kLz4RatioMax = 256;
+  const auto stored = static_cast<int64_t>(body.size());
+  const bool is_lz4 = codec == Codec::Lz4 || codec == Codec::Lz4Raw;
+  if ((codec == Codec::Snappy && plain_bytes > stored * kSnappyRatioMax) ||
+      (is_lz4 && plain_bytes > stored * kLz4RatioMax)) {
+    corrupt("it is too short for what it is to become");
+  }
 }
 
 }  // namespace
@@ -41,14 +51,19 @@ Bytes PageLoader::decompress(Bytes body, int64_t plain_bytes, Buffer& buffer) {
     return body;
   }
   if (plain_bytes == 0) return {};
-  buffer = Buffer(plain_bytes + kSnappySlackBytes);
+  check_ratio(spec_.codec, body, plain_bytes);
+  buffer = Buffer(plain_bytes + kWildCopyBytes);
   auto* out = buffer.as<uint8_t>();
   if (spec_.codec == Codec::Snappy) {
     snappy_decompress(body, out, plain_bytes);
+  } else if (spec_.codec == Codec::Lz4Raw) {
+    lz4_decompress(body, out, plain_bytes);
+  } else if (spec_.codec == Codec::Lz4) {
+    lz4_hadoop_decompress(body, out, plain_bytes);
   } else if (decompressor_ != nullptr) {
     decompressor_->run(spec_.codec, body, {out, static_cast<size_t>(plain_bytes)});
   } else {
-    unsupported("pages of this compression are not read here");
+    throw Unsupported("Parquet pages of this compression need a decompressor");
   }
   bytes_decompressed_ += plain_bytes;
   return {out, static_cast<size_t>(plain_bytes)};
@@ -105,21 +120,69 @@ void PageLoader::split_version_1(const PageHeader& header, Bytes plain, Page& pa
 }
 
 void PageLoader::interpret(Encoding encoding, Page& page) const {
-  switch (encoding) {
-    case Encoding::Plain:
-      return interpret_plain(page);
-    case Encoding::PlainDictionary:
-    case Encoding::RleDictionary: {
-      page.form = Form::Codes;
-      if (page.present() == 0) return;  // and then perhaps not even the width of codes
-      Cursor in(page.values);
-      page.code_width = in.byte();
-      page.values = in.rest();
-      return;
-    }
-    default:
-      unsupported("pages of this encoding are not read here");
+  const bool is_words = spec_.physical == Physical::ByteArray;
+  const bool is_integer = spec_.physical == Physical::Int32 || spec_.physical == Physical::Int64;
+  const bool is_cells = stored_width(spec_) > 0;
+  Cursor in(page.values);
+  if (encoding == Encoding::Plain) {
+    interpret_plain(page);
+  } else if (encoding == Encoding::PlainDictionary || encoding == Encoding::RleDictionary) {
+    page.form = Form::Codes;
+    // Without a value there may not even be the width of codes.
+    if (page.present() > 0) page.code_width = in.byte();
+    page.values = in.rest();
+  } else if (encoding == Encoding::Rle && spec_.physical == Physical::Boolean) {
+    page.form = Form::Flags;
+    page.code_width = 1;
+    page.values = page.present() > 0 ? in.take(in.fixed<uint32_t>()) : Bytes{};
+  } else if (encoding == Encoding::DeltaBinaryPacked && is_integer) {
+    interpret_deltas(page);
+  } else if (encoding == Encoding::DeltaLengthByteArray && is_words) {
+    interpret_words(page.present() > 0 ? read_delta_lengths(in, page.present()) : Spans{}, page);
+  } else if (encoding == Encoding::DeltaByteArray &&
+             (is_words || spec_.physical == Physical::FixedLenByteArray)) {
+    interpret_words(page.present() > 0 ? read_delta_bytes(in, page.present()) : Spans{}, page);
+  } else if (encoding == Encoding::ByteStreamSplit && is_cells && spec_.physical != Physical::Int96) {
+    interpret_split(page);
+  } else {
+    corrupt("it is in encoding " + std::to_string(static_cast<int>(encoding)) +
+            ", in which its type cannot be");
   }
+}
+
+void PageLoader::interpret_deltas(Page& page) const {
+  page.form = Form::Cells;
+  if (page.present() == 0) return;
+  const int64_t bytes = page.present() * stored_width(spec_);
+  page.decoded = Buffer(bytes);
+  Cursor in(page.values);
+  if (spec_.physical == Physical::Int32) {
+    read_deltas(in, page.present(), page.decoded.as<int32_t>());
+  } else {
+    read_deltas(in, page.present(), page.decoded.as<int64_t>());
+  }
+  page.values = {page.decoded.as<uint8_t>(), static_cast<size_t>(bytes)};
+}
+
+void PageLoader::interpret_words(Spans spans, Page& page) const {
+  page.spans = std::move(spans);
+  page.values = page.spans.bytes;
+  page.form = Form::Spans;
+  if (spec_.physical == Physical::ByteArray) return;
+  const auto* offsets = page.spans.offsets.as<int32_t>();
+  for (int64_t index = 0; index < page.present(); ++index) {
+    if (offsets[index + 1] - offsets[index] != spec_.type_length)
+      corrupt("a value is not as long as its type says");
+  }
+  page.form = Form::Cells;
+}
+
+void PageLoader::interpret_split(Page& page) const {
+  const int64_t width = stored_width(spec_);
+  const auto bytes = static_cast<int64_t>(page.values.size());
+  page.form = Form::Split;
+  page.split_cells = bytes / width;
+  if (bytes % width != 0 || page.split_cells < page.present()) corrupt("it is shorter than its values");
 }
 
 void PageLoader::interpret_plain(Page& page) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "arrow/buffer.hpp"
+#include "parquet/delta.hpp"
 #include "parquet/levels.hpp"
 #include "parquet/page_header.hpp"
 
@@ -14,26 +15,30 @@ namespace bireme::parquet {
 enum class Form : uint8_t {
   Cells,  // of the same width each
   Bits,   // booleans, a bit each
-  Split,  // the first bytes of all values, then the second ones, ...
+  Flags,  // booleans, in runs
+  Split,  // the first bytes of all values, then all the second ones, ...
   Words,  // each with 4 bytes of length before it
-  Spans,  // value i at [offsets[i], offsets[i + 1])
-  Codes,  // of dictionary entries, or of booleans
+  Spans,  // each between two offsets
+  Codes,  // of dictionary entries, in runs
 };
 
 struct Page {
   Validity validity;
   Form form = Form::Cells;
   Bytes values;
-  int code_width = 0;        // Codes
-  Bytes offsets;             // Spans: present + 1 of int32
-  int64_t stored_cells = 0;  // Split: how many values there are
-  Buffer decompressed;       // what `values` points into, if not the file's bytes
-  Buffer decoded;            // the same for encodings that cannot be read by position
+  int code_width = 0;       // Codes and Flags
+  int64_t split_cells = 0;  // Split: how many values there are
+  Buffer decompressed;      // what `values` points into, if not the file's bytes
+  Buffer decoded;           // the same for Cells that were not such in the file
+  Spans spans;              // Spans, and Cells that were
   // Words: the last value that was looked for, and where it starts. Looking goes on from there.
   int64_t word_index = 0;
   int64_t word_offset = 0;
 
   int64_t present() const { return validity.present(); }
+  int64_t nbytes() const {
+    return decompressed.capacity() + decoded.capacity() + spans.offsets.capacity() + spans.memory.capacity();
+  }
 };
 
 // Takes pages of one chunk apart.
@@ -55,6 +60,10 @@ class PageLoader {
   void split_version_1(const PageHeader& header, Bytes plain, Page& page) const;
   void interpret(Encoding encoding, Page& page) const;
   void interpret_plain(Page& page) const;
+  void interpret_runs(Page& page) const;
+  void interpret_deltas(Page& page) const;
+  void interpret_words(Spans spans, Page& page) const;
+  void interpret_split(Page& page) const;
 
   const ChunkSpec& spec_;
   Decompressor* decompressor_;

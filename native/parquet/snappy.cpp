@@ -1,5 +1,7 @@
 #include "parquet/snappy.hpp"
 
+#include "parquet/wild_copy.hpp"
+
 namespace bireme::parquet {
 
 namespace {
@@ -7,35 +9,7 @@ namespace {
 constexpr int64_t kShortLiteralMax = 60;
 // Input that an element of the fast loop may look at: its tag, its offset or a short literal, and what wild
 // copies read.
-constexpr int64_t kFastInputBytes = 1 + 64;
-
-void copy16(uint8_t* to, const uint8_t* from) {
-  const auto low = load<uint64_t>(from);
-  const auto high = load<uint64_t>(from + 8);
-  store(to, low);
-  store(to + 8, high);
-}
-
-// Copies up to 64 bytes, and always 16, to where they may be read from again; `offset` is how far back they
-// are.
-inline void copy_back(uint8_t* to, int64_t offset, int64_t length) {
-  const uint8_t* from = to - offset;
-  if (offset >= 16) [[likely]] {
-    copy16(to, from);
-    for (int64_t done = 16; done < length; done += 16) copy16(to + done, from + done);
-    return;
-  }
-  // Nearer than a word: each step doubles what is repeated.
-  while (offset < 8) {
-    store(to, load<uint64_t>(from));
-    if (length <= offset) return;
-    to += offset;
-    length -= offset;
-    offset *= 2;
-  }
-  from = to - offset;
-  for (int64_t done = 0; done < length; done += 8) store(to + done, load<uint64_t>(from + done));
-}
+constexpr int64_t kFastInputBytes = 1 + 64 + kWildReadBytes;
 
 struct Decompression {
   const uint8_t* in;
@@ -98,8 +72,7 @@ struct Decompression {
           element();
           continue;
         }
-        copy16(out, in + 1);
-        for (int64_t done = 16; done < length; done += 16) copy16(out + done, in + 1 + done);
+        wild_copy(out, in + 1, length);
         in += 1 + length;
         out += length;
       } else if (type == 1) {

@@ -79,8 +79,12 @@ void WordWriter::append(Page& page, const Positions& positions, const Column* di
       return append_codes(page, positions, *dictionary, ends);
     case Form::Words:
       return append_words(page, positions, ends);
+    case Form::Spans:
+      return append_spans(page, positions, ends);
     case Form::Cells:
       return append_cells(page, positions, ends);
+    case Form::Split:
+      return append_split(page, positions, ends);
     default:
       throw EngineBug("a page of strings in a form for others");
   }
@@ -107,6 +111,32 @@ void WordWriter::append_words(Page& page, const Positions& positions, int32_t* e
   }
   page.word_index = words.index();
   page.word_offset = words.offset();
+}
+
+void WordWriter::append_spans(const Page& page, const Positions& positions, int32_t* ends) {
+  const auto* offsets = page.spans.offsets.as<int32_t>();
+  const uint8_t* readable_end = page.values.data() + page.values.size();
+  int64_t bytes = 0;
+  for (uint32_t index = 0; index < positions.count; ++index) {
+    bytes += offsets[positions[index] + 1] - offsets[positions[index]];
+  }
+  reserve(bytes);
+  for (uint32_t index = 0; index < positions.count; ++index) {
+    const int32_t begin = offsets[positions[index]];
+    put(page.values.data() + begin, offsets[positions[index] + 1] - begin, readable_end);
+    ends[index] = static_cast<int32_t>(size_);
+  }
+}
+
+void WordWriter::append_split(const Page& page, const Positions& positions, int32_t* ends) {
+  reserve(cell_bytes_ * positions.count);
+  uint8_t* to = bytes_.as<uint8_t>() + size_;
+  for (uint32_t index = 0; index < positions.count; ++index) {
+    const uint8_t* from = page.values.data() + positions[index];
+    for (int64_t byte = 0; byte < cell_bytes_; ++byte) *to++ = from[byte * page.split_cells];
+    size_ += cell_bytes_;
+    ends[index] = static_cast<int32_t>(size_);
+  }
 }
 
 void WordWriter::append_cells(const Page& page, const Positions& positions, int32_t* ends) {

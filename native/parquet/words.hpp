@@ -27,6 +27,8 @@ class WordWriter {
   void reserve(int64_t bytes);
   void put(const uint8_t* from, int64_t length, const uint8_t* readable_end);
   void append_words(Page& page, const Positions& positions, int32_t* ends);
+  void append_spans(const Page& page, const Positions& positions, int32_t* ends);
+  void append_split(const Page& page, const Positions& positions, int32_t* ends);
   void append_cells(const Page& page, const Positions& positions, int32_t* ends);
   void append_codes(const Page& page, const Positions& positions, const Column& dictionary, int32_t* ends);
 
