@@ -1,5 +1,7 @@
 #include "parquet/snappy.hpp"
 
+#include <array>
+
 #include "parquet/wild_copy.hpp"
 
 namespace bireme::parquet {
@@ -7,9 +9,24 @@ namespace bireme::parquet {
 namespace {
 
 constexpr int64_t kShortLiteralMax = 60;
-// Input that an element of the fast loop may look at: its tag, its offset or a short literal, and what wild
-// copies read.
-constexpr int64_t kFastInputBytes = 1 + 64 + kWildReadBytes;
+constexpr int64_t kCopyBytes = 16;  // what is copied at once, needed or not
+// What one round of the fast loop may read and write.
+constexpr int64_t kFastInputBytes = 1 + kCopyBytes + 1 + 4;
+constexpr int64_t kFastOutputBytes = kCopyBytes + 64;
+
+// What the tag of a copy says: its length, and the upper bits of an offset that has 11 bits.
+constexpr uint32_t kLengthBits = 0x7F;
+constexpr uint32_t kOffsetBits = 0x700;
+constexpr std::array<uint16_t, 256> make_copies() {
+  std::array<uint16_t, 256> entries{};
+  for (uint32_t tag = 0; tag < 256; ++tag) {
+    const bool is_near = (tag & 3) == 1;
+    entries[tag] =
+        static_cast<uint16_t>(is_near ? (tag << 3 & kOffsetBits) | (4 + (tag >> 2 & 7)) : (tag >> 2) + 1);
+  }
+  return entries;
+}
+constexpr std::array<uint16_t, 256> kCopies = make_copies();
 
 struct Decompression {
   const uint8_t* in;
@@ -62,29 +79,51 @@ struct Decompression {
     }
   }
 
-  void fast_loop() {
-    while (in_end - in >= kFastInputBytes) {
-      const uint8_t tag = *in;
-      const int type = tag & 3;
-      if (type == 0) {
-        const int64_t length = (tag >> 2) + 1;
-        if (length > kShortLiteralMax || length > out_end - out) [[unlikely]] {
-          element();
-          continue;
-        }
-        wild_copy(out, in + 1, length);
-        in += 1 + length;
-        out += length;
-      } else if (type == 1) {
-        copy(((tag >> 5) << 8) | in[1], 4 + ((tag >> 2) & 7));
-        in += 2;
-      } else if (type == 2) {
-        copy(load<uint16_t>(in + 1), (tag >> 2) + 1);
-        in += 3;
-      } else {
-        element();
-      }
+  void run() {
+    while (in < in_end) {
+      fast_loop();
+      if (in < in_end) element();
     }
+    if (out != out_end) corrupt("Snappy data is shorter than the page");
+  }
+
+  // A short literal, if there is one, and a copy at a time, while input and output have room for the longest
+  // of both. Stops before an element that is neither.
+  void fast_loop() {
+    const uint8_t* from = in;
+    uint8_t* to = out;
+    while (in_end - from >= kFastInputBytes && out_end - to >= kFastOutputBytes) {
+      uint32_t tag = *from;
+      if ((tag & 3) == 0) {
+        const int64_t length = (tag >> 2) + 1;
+        if (length > kCopyBytes) [[unlikely]]
+          break;
+        copy_16(to, from + 1);
+        to += length;
+        from += 1 + length;
+        tag = *from;
+        if ((tag & 3) == 0) continue;
+      }
+      const uint32_t type = tag & 3;
+      if (type == 3) [[unlikely]]
+        break;
+      // Nothing could predict which of the two kinds of short copies it is, so that is not branched on.
+      const uint32_t entry = kCopies[tag];
+      const uint32_t operand = load<uint16_t>(from + 1) & (0xFFFFu >> ((type & 1) * 8));
+      const int64_t offset = (entry & kOffsetBits) | operand;
+      const int64_t length = entry & kLengthBits;
+      if (static_cast<uint64_t>(offset - 1) >= static_cast<uint64_t>(to - out_begin)) [[unlikely]]
+        break;
+      if (length <= kCopyBytes && length <= offset) [[likely]] {
+        copy_16(to, to - offset);
+      } else {
+        copy_back(to, offset, length);
+      }
+      to += length;
+      from += 1 + type;
+    }
+    in = from;
+    out = to;
   }
 };
 
@@ -96,9 +135,7 @@ void snappy_decompress(Bytes in, uint8_t* out, int64_t bytes) {
     corrupt("Snappy data does not have the size of its page");
   const Bytes rest = cursor.rest();
   Decompression run{rest.data(), rest.data() + rest.size(), out, out, out + bytes};
-  run.fast_loop();
-  while (run.in < run.in_end) run.element();
-  if (run.out != run.out_end) corrupt("Snappy data is shorter than the page");
+  run.run();
 }
 
 }  // namespace bireme::parquet
