@@ -38,13 +38,22 @@ void check_spec(const ChunkSpec& spec) {
 }
 
 void check_selection(const Selection& selection, int64_t rows) {
-  bool ascends = true;
+  uint32_t descents = 0;
   for (int64_t index = 1; index < selection.count; ++index) {
-    ascends &= selection.rows[index - 1] < selection.rows[index];
+    descents |= selection.rows[index - 1] >= selection.rows[index];
   }
-  if (!ascends || (selection.count > 0 && selection.rows[selection.count - 1] >= rows)) {
+  if (descents != 0 || (selection.count > 0 && selection.rows[selection.count - 1] >= rows)) {
     throw EngineBug("rows wanted of a column chunk do not ascend or are not its rows");
   }
+}
+
+Keep make_keep(std::span<const uint8_t> given, uint8_t* flags) {
+  Keep keep{flags, static_cast<int64_t>(given.size())};
+  for (size_t code = 0; code < given.size(); ++code) flags[code] = given[code] != 0;
+  for (size_t code = 0; code < std::min<size_t>(given.size(), 256); ++code) {
+    keep.bits[code / 32] |= uint32_t{flags[code]} << (code % 32);
+  }
+  return keep;
 }
 
 void make_room(Buffer& buffer, int64_t bytes) {
@@ -266,6 +275,7 @@ OutputColumn ChunkReader::State::read_words(const Selection& selection) {
   offsets[0] = 0;
   ValidityWriter validity(column.rows);
   words->take();  // what an error left behind
+  words->expect(column.rows);
   each_piece(selection, [&](const Piece& piece) {
     Page& page = load(piece.page);
     const Validity::Located located = page.validity.locate(piece.rows, positions, bitmap);
@@ -343,6 +353,8 @@ int64_t ChunkReader::select_codes(const Selection& rows, std::span<const uint8_t
   state.need_codes();
   const int64_t codes_max = state.table.dictionary_header()->values;
   if (static_cast<int64_t>(keep.size()) != codes_max) throw EngineBug("not one flag per dictionary entry");
+  Buffer flags(codes_max);
+  const Keep kept_codes = make_keep(keep, flags.as<uint8_t>());
   int64_t kept = 0;
   state.each_piece(rows, [&](const Piece& piece) {
     const Page& page = state.load(piece.page);
@@ -353,7 +365,7 @@ int64_t ChunkReader::select_codes(const Selection& rows, std::span<const uint8_t
     if (located.nulls == 0) {
       const uint32_t* list = piece.rows.is_range() ? nullptr : rows.rows + piece.done;
       CodeReader reader(page.values, page.code_width);
-      kept += reader.select(located.values, row_at(0), list, keep, out + kept);
+      kept += reader.select(located.values, row_at(0), list, kept_codes, out + kept);
       return;
     }
     make_room(state.dense, (int64_t{located.values.count} + 1) * 4);
@@ -363,7 +375,7 @@ int64_t ChunkReader::select_codes(const Selection& rows, std::span<const uint8_t
     for (uint32_t index = 0; index < piece.rows.count; ++index) {
       const bool is_valid = bit_at(located.bitmap, index);
       out[kept] = row_at(index);
-      kept += is_valid ? keep[*codes] != 0 : keep_null;
+      kept += is_valid ? kept_codes.flags[*codes] : keep_null;
       codes += is_valid;
     }
   });

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "parquet/bit_packing.hpp"
-#include "parquet/loops.hpp"
 
 namespace bireme::parquet {
 
@@ -117,8 +116,8 @@ uint32_t CodeReader::read(const Positions& positions, uint32_t* out) {
   return largest;
 }
 
-int64_t CodeReader::select(const Positions& positions, uint32_t first_row, const uint32_t* rows, Bytes keep,
-                           uint32_t* out) {
+int64_t CodeReader::select(const Positions& positions, uint32_t first_row, const uint32_t* rows,
+                           const Keep& keep, uint32_t* out) {
   int64_t kept = 0;
   uint32_t codes[kBlockCodes];
   for (uint32_t done = 0; done < positions.count;) {
@@ -130,12 +129,12 @@ int64_t CodeReader::select(const Positions& positions, uint32_t first_row, const
     if (run.is_packed) count = std::min(count, kBlockCodes);
     const auto length = static_cast<uint32_t>(count);
     const uint32_t largest = run.is_packed ? read(positions.slice(done, length), codes) : run.code;
-    if (largest >= keep.size())
+    if (largest >= keep.count)
       corrupt("the code " + std::to_string(largest) + " stands for no dictionary entry");
     if (run.is_packed) {
-      kept += rows == nullptr ? loops().select_range(codes, count, first_row + done, keep.data(), out + kept)
-                              : loops().select_list(codes, count, rows + done, keep.data(), out + kept);
-    } else if (keep[run.code] != 0) {
+      kept += rows == nullptr ? loops().select_range(codes, count, first_row + done, keep, out + kept)
+                              : loops().select_list(codes, count, rows + done, keep, out + kept);
+    } else if (keep.flags[run.code] != 0) {
       if (rows == nullptr) {
         for (uint32_t index = 0; index < length; ++index) out[kept + index] = first_row + done + index;
       } else {

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "parquet/bytes.hpp"
+#include "parquet/loops.hpp"
 #include "parquet/positions.hpp"
 
 namespace bireme::parquet {
@@ -23,7 +24,7 @@ class CodeReader {
   // Of the rows first_row + i (or rows[i]) of the i-th position, those with keep[code] != 0, a test a run
   // where a run is one code. `codes_max` is the size of `keep`; a larger code is Corrupt. Returns how many
   // were written to `out`, which has room for all and may be `rows`.
-  int64_t select(const Positions& positions, uint32_t first_row, const uint32_t* rows, Bytes keep,
+  int64_t select(const Positions& positions, uint32_t first_row, const uint32_t* rows, const Keep& keep,
                  uint32_t* out);
 
   // A run: its codes start at position `begin` and end before `end`.

@@ -5,13 +5,19 @@
 
 #include "arrow/errors.hpp"
 #include "parquet/cells.hpp"
+#include "parquet/wild_copy.hpp"
 
 namespace bireme::parquet {
 
 namespace {
 
 constexpr uint32_t kBlockWords = 1024;
-constexpr int64_t kChunkBytes = 16;  // what is copied at once, needed or not
+// Longer words are copied in steps of so many bytes, needed or not: how many steps there are can then mostly
+// be predicted.
+constexpr int64_t kStepBytes = kWildCopyBytes;
+constexpr int64_t kPaddingBytes = 64;  // that a buffer has anyway
+constexpr double kGuessFactor = 1.05;
+constexpr int64_t kGuessBytesMax = int64_t{64} << 20;
 constexpr int64_t kLengthBytes = 4;
 
 // Walks over words one by one.
@@ -45,29 +51,34 @@ class WordCursor {
 
 }  // namespace
 
-void WordWriter::reserve(int64_t bytes) {
+// Makes room for `bytes` more of so many words.
+void WordWriter::reserve(int64_t bytes, int64_t words) {
   if (size_ + bytes > std::numeric_limits<int32_t>::max()) {
     throw Unsupported("a batch with more than 2 GiB of text in a column");
   }
-  const int64_t wanted = size_ + bytes + kChunkBytes;
-  if (!bytes_) {
-    bytes_ = Buffer(wanted);
-  } else {
-    bytes_.shrink(size_);
-    bytes_.grow(wanted);
-  }
+  words_ += words;
+  const int64_t wanted = size_ + bytes + kWildCopyBytes;
+  if (bytes_.capacity() >= wanted + kPaddingBytes) return;
+  const double bytes_per_word =
+      static_cast<double>(size_ + bytes) / static_cast<double>(std::max<int64_t>(1, words_));
+  const auto guess =
+      static_cast<int64_t>(bytes_per_word * static_cast<double>(words_expected_) * kGuessFactor);
+  bytes_.shrink(size_);
+  bytes_.grow(std::max(wanted, std::min(guess, kGuessBytesMax)));
 }
 
-// There is room for kChunkBytes more than all that is put.
+// There is room for kWildCopyBytes more than all that is put.
 inline void WordWriter::put(const uint8_t* from, int64_t length, const uint8_t* readable_end) {
   uint8_t* to = bytes_.as<uint8_t>() + size_;
   size_ += length;
-  if (readable_end - from >= length + kChunkBytes) [[likely]] {
-    for (int64_t done = 0; done < length; done += kChunkBytes) {
-      store(to + done, load<uint128>(from + done));
-    }
-  } else {
+  if (readable_end - from < length + kStepBytes) [[unlikely]] {
     std::memcpy(to, from, static_cast<size_t>(length));
+  } else if (length <= 16) {
+    copy_16(to, from);
+  } else {
+    for (int64_t done = 0; done < length; done += kStepBytes) {
+      for (int64_t part = 0; part < kStepBytes; part += 16) copy_16(to + done + part, from + done + part);
+    }
   }
 }
 
@@ -103,7 +114,7 @@ void WordWriter::append_words(Page& page, const Positions& positions, int32_t* e
       found[index] = words.next();
       bytes += static_cast<int64_t>(found[index].size());
     }
-    reserve(bytes);
+    reserve(bytes, count);
     for (uint32_t index = 0; index < count; ++index) {
       put(found[index].data(), static_cast<int64_t>(found[index].size()), readable_end);
       ends[done + index] = static_cast<int32_t>(size_);
@@ -120,7 +131,7 @@ void WordWriter::append_spans(const Page& page, const Positions& positions, int3
   for (uint32_t index = 0; index < positions.count; ++index) {
     bytes += offsets[positions[index] + 1] - offsets[positions[index]];
   }
-  reserve(bytes);
+  reserve(bytes, positions.count);
   for (uint32_t index = 0; index < positions.count; ++index) {
     const int32_t begin = offsets[positions[index]];
     put(page.values.data() + begin, offsets[positions[index] + 1] - begin, readable_end);
@@ -129,7 +140,7 @@ void WordWriter::append_spans(const Page& page, const Positions& positions, int3
 }
 
 void WordWriter::append_split(const Page& page, const Positions& positions, int32_t* ends) {
-  reserve(cell_bytes_ * positions.count);
+  reserve(cell_bytes_ * positions.count, positions.count);
   uint8_t* to = bytes_.as<uint8_t>() + size_;
   for (uint32_t index = 0; index < positions.count; ++index) {
     const uint8_t* from = page.values.data() + positions[index];
@@ -140,7 +151,7 @@ void WordWriter::append_split(const Page& page, const Positions& positions, int3
 }
 
 void WordWriter::append_cells(const Page& page, const Positions& positions, int32_t* ends) {
-  reserve(cell_bytes_ * positions.count);
+  reserve(cell_bytes_ * positions.count, positions.count);
   const uint8_t* readable_end = page.values.data() + page.values.size();
   for (uint32_t index = 0; index < positions.count; ++index) {
     put(page.values.data() + positions[index] * cell_bytes_, cell_bytes_, readable_end);
@@ -157,7 +168,7 @@ void WordWriter::append_codes(const Page& page, const Positions& positions, cons
   int64_t bytes = 0;
   for (uint32_t index = 0; index < positions.count; ++index)
     bytes += offsets[code[index] + 1] - offsets[code[index]];
-  reserve(bytes);
+  reserve(bytes, positions.count);
   const auto* words = dictionary.as<uint8_t>();
   const uint8_t* readable_end = words + offsets[dictionary.rows];
   for (uint32_t index = 0; index < positions.count; ++index) {
@@ -171,6 +182,7 @@ Buffer WordWriter::take() {
   if (!bytes_) bytes_ = Buffer(0);
   bytes_.shrink(size_);
   size_ = 0;
+  words_ = 0;
   return std::move(bytes_);
 }
 

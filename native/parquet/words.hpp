@@ -18,13 +18,16 @@ class WordWriter {
   // `dictionary` is for pages of codes. Throws Corrupt; Unsupported where offsets would leave 32 bits.
   void append(Page& page, const Positions& positions, const Column* dictionary, int32_t* ends);
 
+  // How many values will come in all; a guess of how many bytes that makes saves copies.
+  void expect(int64_t words) { words_expected_ = words; }
+
   int64_t size() const { return size_; }
   const uint8_t* data() const { return bytes_.as<uint8_t>(); }
   // What was written, and an empty writer.
   Buffer take();
 
  private:
-  void reserve(int64_t bytes);
+  void reserve(int64_t bytes, int64_t words);
   void put(const uint8_t* from, int64_t length, const uint8_t* readable_end);
   void append_words(Page& page, const Positions& positions, int32_t* ends);
   void append_spans(const Page& page, const Positions& positions, int32_t* ends);
@@ -35,6 +38,8 @@ class WordWriter {
   int64_t cell_bytes_;
   Buffer bytes_;
   int64_t size_ = 0;
+  int64_t words_ = 0;
+  int64_t words_expected_ = 0;
 };
 
 }  // namespace bireme::parquet
