@@ -1,10 +1,13 @@
 // GroupTable: see kernels/group_table.hpp. Calls release the GIL while they compute.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <tuple>
+#include <utility>
 
 #include "arrow/errors.hpp"
 #include "capsule.hpp"
@@ -22,14 +25,16 @@ std::vector<Type> types_of(nb::handle schema) {
   const auto* top = static_cast<const ArrowSchema*>(PyCapsule_GetPointer(capsule.ptr(), "arrow_schema"));
   if (top == nullptr) throw nb::python_error();
   std::vector<Type> types;
-  for (int64_t index = 0; index < top->n_children; ++index) types.push_back(parse_type(top->children[index]->format));
+  for (int64_t index = 0; index < top->n_children; ++index)
+    types.push_back(parse_type(top->children[index]->format));
   return types;
 }
 
 // (function, position of the argument or -1)
 using AggregateCall = std::tuple<std::string, int>;
 
-GroupTable make_table(nb::handle keys, const std::vector<AggregateCall>& calls, nb::handle arguments, nb::handle results) {
+GroupTable make_table(nb::handle keys, const std::vector<AggregateCall>& calls, nb::handle arguments,
+                      nb::handle results) {
   const std::vector<Type> argument_types = types_of(arguments);
   const std::vector<Type> result_types = types_of(results);
   if (argument_types.size() != calls.size() || result_types.size() != calls.size()) {
@@ -43,12 +48,15 @@ GroupTable make_table(nb::handle keys, const std::vector<AggregateCall>& calls, 
   return GroupTable(types_of(keys), std::move(aggregates));
 }
 
-Exported exported(GroupTable::Rows rows) { return Exported(std::move(rows.columns), rows.rows); }
+Exported exported(GroupTable::Rows rows) {
+  return Exported(std::move(rows.columns), rows.rows);
+}
 
 }  // namespace
 
 void bind_group(nb::module_& module) {
-  nb::class_<GroupTable>(module, "GroupTable", "Groups and their aggregates; after an error it must not be used.")
+  nb::class_<GroupTable>(module, "GroupTable",
+                         "Groups and their aggregates; after an error it must not be used.")
       .def_prop_ro("groups", &GroupTable::groups)
       .def_prop_ro("nbytes", &GroupTable::nbytes)
       .def(
@@ -73,19 +81,39 @@ void bind_group(nb::module_& module) {
             std::vector<Exported> out;
             {
               nb::gil_scoped_release unlocked;
-              for (GroupTable::Rows& rows : table.states(partitions)) out.push_back(exported(std::move(rows)));
+              for (GroupTable::Rows& rows : table.states(partitions))
+                out.push_back(exported(std::move(rows)));
             }
             nb::list list;
             for (Exported& batch : out) list.append(nb::cast(std::move(batch)));
             return list;
           },
           nb::arg("partitions"))
+      .def(
+          "settle",
+          [](GroupTable& table, int key, std::pair<int64_t, int64_t> stated,
+             std::pair<int64_t, int64_t> final) {
+            std::optional<Exported> finals, rest;
+            int64_t outside = 0;
+            {
+              nb::gil_scoped_release unlocked;
+              GroupTable::Settled settled =
+                  table.settle(key, {stated.first, stated.second}, {final.first, final.second});
+              finals.emplace(exported(std::move(settled.finals)));
+              rest.emplace(exported(std::move(settled.rest)));
+              outside = settled.outside;
+            }
+            return nb::make_tuple(nb::cast(std::move(*finals)), nb::cast(std::move(*rest)), outside);
+          },
+          nb::arg("key"), nb::arg("stated"), nb::arg("final"))
       .def("finish", [](GroupTable& table) {
         nb::gil_scoped_release unlocked;
         return exported(table.finish());
       });
-  module.def("group_table", &make_table, nb::arg("keys"), nb::arg("calls"), nb::arg("arguments"), nb::arg("results"),
-             "An empty table. `keys`, `arguments` and `results` are schemas that give the types of the keys, and of each "
+  module.def("group_table", &make_table, nb::arg("keys"), nb::arg("calls"), nb::arg("arguments"),
+             nb::arg("results"),
+             "An empty table. `keys`, `arguments` and `results` are schemas that give the types of the keys, "
+             "and of each "
              "call's argument and result; a call is its canonical name and the position of its argument.");
 }
 

@@ -16,6 +16,7 @@
     ├─ StorageError          bytes could not be read or written
     │  ├─ SourceMissing      no such file, or a glob that matches nothing
     │  ├─ SourceCorrupt      a file that is not what it claims to be
+    │  │  └─ SourceMisstated its statistics do not hold for its values
     │  ├─ SourceMismatch     files of one table with different schemas
     │  ├─ SourceChanged      a file changed while a query was reading it
     │  ├─ SpillFailed        the spill folder is full, gone or read-only
@@ -147,6 +148,10 @@ class SourceMissing(StorageError):
 
 class SourceCorrupt(StorageError):
     """A file that is not what it claims to be."""
+
+
+class SourceMisstated(SourceCorrupt):
+    """Statistics that do not hold for the values beside them; a session answers again without them."""
 
 
 class SourceMismatch(StorageError):

@@ -44,7 +44,8 @@ void ArgumentRows::read(const Column& source, int64_t first, int64_t length, con
 
 const int64_t* ArgumentRows::positions() {
   if (!listed_) {
-    for (int64_t index = 0; index < count; ++index) positions_[index] = begin + (has_nulls ? chosen_[index] : index);
+    for (int64_t index = 0; index < count; ++index)
+      positions_[index] = begin + (has_nulls ? chosen_[index] : index);
     listed_ = true;
   }
   return positions_;
@@ -86,7 +87,8 @@ void ArgumentNumbers::read(const ArgumentRows& valid) {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------- Argument
+// ----------------------------------------------------------------------------------------------------
+// Argument
 
 void Argument::keep_sum() {
   if (is_float(type_.kind)) {
@@ -106,8 +108,8 @@ void Argument::grow(int64_t groups) {
 }
 
 int64_t Argument::nbytes() const {
-  return delta_.nbytes() + (exact_sums_ ? exact_sums_->nbytes() : 0) + (float_sums_ ? float_sums_->nbytes() : 0) +
-         (moments_ ? moments_->nbytes() : 0);
+  return delta_.nbytes() + (exact_sums_ ? exact_sums_->nbytes() : 0) +
+         (float_sums_ ? float_sums_->nbytes() : 0) + (moments_ ? moments_->nbytes() : 0);
 }
 
 void Argument::need_delta() {
@@ -139,8 +141,8 @@ void Argument::add_sums(const ArgumentRows& valid) {
   } else if (exact_sums_ && numbers.wide != nullptr) {
     exact_sums_->add_wide(numbers.wide, valid.groups, valid.count);
   } else {
-    throw EngineBug("an aggregate got an argument of Arrow format '" + valid.column->type.format + "', its plan says '" +
-                    type_.format + "'");
+    throw EngineBug("an aggregate got an argument of Arrow format '" + valid.column->type.format +
+                    "', its plan says '" + type_.format + "'");
   }
 }
 
@@ -163,7 +165,8 @@ void Argument::add_moments(const ArgumentRows& valid) {
   moments_->add(values, valid.groups, valid.count);
 }
 
-void Argument::merge_counts(const int64_t* counts, const int64_t* rows_added, const uint32_t* groups, int64_t rows) {
+void Argument::merge_counts(const int64_t* counts, const int64_t* rows_added, const uint32_t* groups,
+                            int64_t rows) {
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t difference = counts[row] - (rows_added != nullptr ? rows_added[row] : 0);
     if (difference == 0) continue;
@@ -172,7 +175,9 @@ void Argument::merge_counts(const int64_t* counts, const int64_t* rows_added, co
   }
 }
 
-void Argument::merge_sums(const ArgumentRows& sums) { add_sums(sums); }
+void Argument::merge_sums(const ArgumentRows& sums) {
+  add_sums(sums);
+}
 
 void Argument::merge_moments(const Column* states, int64_t begin, int64_t rows, const uint32_t* groups) {
   for (int64_t row = 0; row < rows; ++row) {

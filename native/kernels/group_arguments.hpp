@@ -1,7 +1,8 @@
 // What aggregates share: the counts, sums and moments of one argument column.
 //
-// Rule: sum(x), avg(x), count(x) and stddev(x) read the same cells, so x is read once a vector. Counts of an argument are kept as what
-// they differ by from the rows of the group: nothing at all while the argument has no NULLs.
+// Rule: sum(x), avg(x), count(x) and stddev(x) read the same cells, so x is read once a vector. Counts of an
+// argument are kept as what they differ by from the rows of the group: nothing at all while the argument has
+// no NULLs.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ struct ArgumentRows {
   int64_t begin = 0;
   int64_t rows = 0;  // in the vector
   bool has_nulls = false;
-  int64_t count = 0;  // valid ones
-  const uint32_t* groups = nullptr;  // theirs
+  int64_t count = 0;                     // valid ones
+  const uint32_t* groups = nullptr;      // theirs
   const uint32_t* all_groups = nullptr;  // of all rows
 
   // Where the valid rows are in the column.
@@ -67,7 +68,8 @@ class Argument {
   int64_t nbytes() const;
   // Takes a vector of rows.
   void add(const ArgumentRows& valid);
-  // Takes states. `counts` of each row of the vector, beside `rows_added` which each group's rows grew by (null: none).
+  // Takes states. `counts` of each row of the vector, beside `rows_added` which each group's rows grew by
+  // (null: none).
   void merge_counts(const int64_t* counts, const int64_t* rows_added, const uint32_t* groups, int64_t rows);
   void merge_sums(const ArgumentRows& sums);
   void merge_moments(const Column* states, int64_t begin, int64_t rows, const uint32_t* groups);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "arrow/errors.hpp"
+#include "arrow/output.hpp"
 #include "kernels/group_read.hpp"
 
 namespace bireme {
@@ -16,7 +17,8 @@ KeyIndex::Form form_of(const std::vector<Type>& types, const KeyLayout& layout) 
   if (types.size() == 1 && is_string(types[0].kind)) return KeyIndex::Form::Text;
   if (!layout.packed()) return KeyIndex::Form::Serial;
   // A lookup per string column beside that of the whole key: with many of them one longer key is cheaper.
-  const auto strings = std::count_if(types.begin(), types.end(), [](const Type& type) { return is_string(type.kind); });
+  const auto strings =
+      std::count_if(types.begin(), types.end(), [](const Type& type) { return is_string(type.kind); });
   return strings > 3 ? KeyIndex::Form::Serial : KeyIndex::Form::Packed;
 }
 
@@ -39,9 +41,12 @@ void KeyIndex::add_null_bits() {
 
 uint32_t KeyIndex::size() const {
   switch (form_) {
-    case Form::Empty: return 1;
-    case Form::Packed: return packed_->size();
-    default: return texts_[0].size();
+    case Form::Empty:
+      return 1;
+    case Form::Packed:
+      return packed_->size();
+    default:
+      return texts_[0].size();
   }
 }
 
@@ -53,10 +58,14 @@ int64_t KeyIndex::nbytes() const {
 
 std::vector<OutputColumn> KeyIndex::columns(const uint32_t* entries, int64_t rows) const {
   switch (form_) {
-    case Form::Empty: return {};
-    case Form::Packed: return packed_columns(entries, rows);
-    case Form::Serial: return serial_columns(entries, rows);
-    case Form::Text: break;
+    case Form::Empty:
+      return {};
+    case Form::Packed:
+      return packed_columns(entries, rows);
+    case Form::Serial:
+      return serial_columns(entries, rows);
+    case Form::Text:
+      break;
   }
   std::vector<Text> texts(static_cast<size_t>(rows));
   std::vector<uint8_t> valid(static_cast<size_t>(rows));
@@ -67,6 +76,27 @@ std::vector<OutputColumn> KeyIndex::columns(const uint32_t* entries, int64_t row
   std::vector<OutputColumn> out;
   out.push_back(column_of_texts(layout_.columns[0].type, texts.data(), valid.data(), rows));
   return out;
+}
+
+void KeyIndex::read_validity(int column, const uint32_t* entries, int64_t rows, uint8_t* valid) const {
+  for (int64_t row = 0; row < rows; ++row) {
+    valid[row] = entries[row] == null_entry_ || packed_->is_null(column, entries[row]) ? 0 : 1;
+  }
+}
+
+void KeyIndex::read_words(int column, const uint32_t* entries, int64_t rows, uint64_t* words,
+                          uint8_t* valid) const {
+  const Type& type = types_[static_cast<size_t>(column)];
+  if (!is_word(type.kind) || is_float(type.kind))
+    throw EngineBug("keys of Arrow format '" + type.format + "' have no range");
+  if (form_ == Form::Packed) {
+    packed_->read_part(layout_.columns[static_cast<size_t>(column)].part, entries, rows, words, 1);
+    return read_validity(column, entries, rows, valid);
+  }
+  const std::vector<OutputColumn> all = columns(entries, rows);
+  const Column view = view_of(all[static_cast<size_t>(column)]);
+  bireme::read_words(view, 0, rows, words);
+  if (!bireme::read_validity(view, 0, rows, valid)) std::fill(valid, valid + rows, uint8_t{1});
 }
 
 std::vector<OutputColumn> KeyIndex::packed_columns(const uint32_t* entries, int64_t rows) const {
@@ -82,9 +112,7 @@ std::vector<OutputColumn> KeyIndex::packed_columns(const uint32_t* entries, int6
     if (null_entry_ == kNoEntry && !packed_->has_null_bits()) {
       valid = nullptr;
     } else {
-      for (int64_t row = 0; row < rows; ++row) {
-        valid[row] = entries[row] == null_entry_ || packed_->is_null(static_cast<int>(index), entries[row]) ? 0 : 1;
-      }
+      read_validity(static_cast<int>(index), entries, rows, valid);
     }
     const int words_each = column.type.kind == Kind::Decimal128 ? 2 : 1;
     Buffer words(rows * 8 * words_each);
@@ -100,7 +128,8 @@ std::vector<OutputColumn> KeyIndex::packed_columns(const uint32_t* entries, int6
   return out;
 }
 
-OutputColumn KeyIndex::text_column(size_t column, const uint64_t* numbers, const uint8_t* valid, int64_t rows) const {
+OutputColumn KeyIndex::text_column(size_t column, const uint64_t* numbers, const uint8_t* valid,
+                                   int64_t rows) const {
   std::vector<Text> texts(static_cast<size_t>(rows));
   for (size_t row = 0; row < texts.size(); ++row) {
     if (valid == nullptr || valid[row] != 0) texts[row] = texts_[column][static_cast<uint32_t>(numbers[row])];
@@ -108,7 +137,8 @@ OutputColumn KeyIndex::text_column(size_t column, const uint64_t* numbers, const
   return column_of_texts(layout_.columns[column].type, texts.data(), valid, rows);
 }
 
-// A serialized key: per column a byte that says whether it is valid, then (if so) its words, or its length and bytes.
+// A serialized key: per column a byte that says whether it is valid, then (if so) its words, or its length
+// and bytes.
 std::vector<OutputColumn> KeyIndex::serial_columns(const uint32_t* entries, int64_t rows) const {
   std::vector<OutputColumn> out;
   const auto count = static_cast<size_t>(rows);

@@ -1,11 +1,12 @@
-// Keys of groups and joins of any types: from rows of key columns to the numbers of distinct keys, and back to columns.
+// Keys of groups and joins of any types: from rows of key columns to the numbers of distinct keys, and back
+// to columns.
 //
-// Rule: keys are numbered 0, 1, 2 … in the order in which they first come (but NULL in an only column after the rest of
-// its vector). NULL equals NULL where the column is nullable; a row with NULL elsewhere has no number (kNoEntry). Three
-// forms, chosen by the types alone:
-//   packed  fixed-width columns, and beside them strings as numbers of their own, in at most 32 bytes (`group_packed`)
-//   text    one string column
-//   serial  everything else: the columns of a row written behind each other into one byte string
+// Rule: keys are numbered 0, 1, 2 … in the order in which they first come (but NULL in an only column after
+// the rest of its vector). NULL equals NULL where the column is nullable; a row with NULL elsewhere has no
+// number (kNoEntry). Three forms, chosen by the types alone:
+//   packed  fixed-width columns, and beside them strings as numbers of their own, in at most 32 bytes
+//   (`group_packed`) text    one string column serial  everything else: the columns of a row written behind
+//   each other into one byte string
 // Dictionary-encoded strings are looked up once per entry that occurs, not once per row.
 #pragma once
 
@@ -32,10 +33,14 @@ class KeyIndex {
 
   // The key columns of the given entries.
   std::vector<OutputColumn> columns(const uint32_t* entries, int64_t rows) const;
+  // The canonical words of one key column of the given entries, and whether it is valid there. Throws
+  // EngineBug for columns that are no integers of at most 64 bits.
+  void read_words(int column, const uint32_t* entries, int64_t rows, uint64_t* words, uint8_t* valid) const;
 
  private:
   friend class KeyRows;
 
+  void read_validity(int column, const uint32_t* entries, int64_t rows, uint8_t* valid) const;
   // From now on keys with NULL in one of several columns have room.
   void add_null_bits();
   std::vector<OutputColumn> packed_columns(const uint32_t* entries, int64_t rows) const;
@@ -47,7 +52,7 @@ class KeyIndex {
   KeyLayout layout_;  // with room for NULL; that of `packed_` has it once there was one
   Form form_;
   std::unique_ptr<PackedIndex> packed_;
-  std::vector<TextIndex> texts_;  // packed: one per column (empty for others); text, serial: the one
+  std::vector<TextIndex> texts_;    // packed: one per column (empty for others); text, serial: the one
   uint32_t null_entry_ = kNoEntry;  // of NULL in the only column
 };
 
@@ -74,8 +79,10 @@ class KeyRows {
   };
 
   void look_up(const KeyIndex& index, KeyIndex* add, int64_t begin, int64_t rows, uint32_t* entries);
-  void number_texts(State& state, const TextIndex& index, TextIndex* add, int64_t begin, int64_t rows, uint32_t* numbers);
-  void number_codes(State& state, const TextIndex& index, TextIndex* add, int64_t begin, int64_t rows, uint32_t* numbers);
+  void number_texts(State& state, const TextIndex& index, TextIndex* add, int64_t begin, int64_t rows,
+                    uint32_t* numbers);
+  void number_codes(State& state, const TextIndex& index, TextIndex* add, int64_t begin, int64_t rows,
+                    uint32_t* numbers);
   void load_packed(const KeyIndex& index, KeyIndex* add, int64_t begin, int64_t rows);
   void find_packed(const KeyIndex& index, KeyIndex* add, int64_t rows, uint32_t* entries);
   void find_serial(const KeyIndex& index, KeyIndex* add, int64_t begin, int64_t rows, uint32_t* entries);

@@ -70,11 +70,13 @@ KeyLayout::KeyLayout(const std::vector<Type>& types, const std::vector<bool>& nu
   Packer packer;
   std::vector<KeyPart*> by_width;
   for (KeyPart& part : parts) by_width.push_back(&part);
-  std::stable_sort(by_width.begin(), by_width.end(), [](auto* left, auto* right) { return left->bits > right->bits; });
+  std::stable_sort(by_width.begin(), by_width.end(),
+                   [](auto* left, auto* right) { return left->bits > right->bits; });
   for (KeyPart* part : by_width) packer.place(part->bits, part->word, part->shift);
   // NULL in the only column is kept apart by the owner, so that a single key of 64 bits stays one word.
   for (KeyColumn& column : columns) {
-    if (null_bits && column.nullable && columns.size() > 1) packer.place(1, column.null_word, column.null_shift);
+    if (null_bits && column.nullable && columns.size() > 1)
+      packer.place(1, column.null_word, column.null_shift);
   }
   words = packer.words();
 }
@@ -110,7 +112,8 @@ KeyDomain::Covered KeyDomain::cover(const std::vector<Range>& ranges, const std:
     // Room to grow upward: keys that come in order would otherwise ask for more with every vector.
     Axis& axis = axes[index];
     const uint64_t others = cells / axis.span;
-    const uint64_t room = INT64_MAX - static_cast<uint64_t>(std::max<int64_t>(static_cast<int64_t>(axis.base), 0));
+    const uint64_t room =
+        INT64_MAX - static_cast<uint64_t>(std::max<int64_t>(static_cast<int64_t>(axis.base), 0));
     const uint64_t wanted = std::min(axis.span + grown[index], room);
     if (wanted <= axis.span || wanted > limit / others) continue;
     axis.span = wanted;
@@ -152,8 +155,9 @@ bool KeyDomain::locate(const KeyLayout& layout, const KeyVector& keys, uint64_t*
     }
     const Axis& axis = axes_[column];
     const uint64_t first = axis.nullable ? 1 : 0;
-    any_outside |= group_loops().add_places(keys.parts[static_cast<size_t>(layout.columns[column].part)], keys.rows, axis.base,
-                                            axis.span - first, first, axis.stride, column == 0, cells);
+    any_outside |=
+        group_loops().add_places(keys.parts[static_cast<size_t>(layout.columns[column].part)], keys.rows,
+                                 axis.base, axis.span - first, first, axis.stride, column == 0, cells);
   }
   if (any_outside == 0) return false;
   locate_each(layout, keys, cells);

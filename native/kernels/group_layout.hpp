@@ -1,7 +1,7 @@
 // How key columns are packed into words, and arrays addressed by such keys.
 //
-// Rule: a layout depends on types alone. A domain gives every key within known ranges a cell of its own; which ranges are worth
-// their cells is for the caller to say.
+// Rule: a layout depends on types alone. A domain gives every key within known ranges a cell of its own;
+// which ranges are worth their cells is for the caller to say.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ struct KeyPart {
 
 struct KeyColumn {
   Type type;
-  bool nullable = true;  // whether NULL is a key; if not, rows with a NULL here are in no index
+  bool nullable = true;   // whether NULL is a key; if not, rows with a NULL here are in no index
   bool interned = false;  // a string that stands as its number in an index of its own
-  int part = 0;  // its first; a wide decimal has two
-  int null_word = -1;  // the place of the bit that says NULL, if there is one
+  int part = 0;           // its first; a wide decimal has two
+  int null_word = -1;     // the place of the bit that says NULL, if there is one
   int null_shift = 0;
 };
 
@@ -49,7 +49,7 @@ struct KeyLayout {
 struct KeyVector {
   int64_t rows = 0;
   std::vector<const uint64_t*> parts;  // one per part of the layout
-  std::vector<const uint8_t*> valid;  // one per column: a byte per row, or null where none of them is NULL
+  std::vector<const uint8_t*> valid;   // one per column: a byte per row, or null where none of them is NULL
 };
 
 // Numbers in an array whose index is computed from the key. Does not own the keys.
@@ -72,10 +72,12 @@ class KeyDomain {
   const uint32_t* cells() const { return cells_.data(); }
 
   enum class Covered { No, Anew, Further };
-  // Covers `ranges` and what it covered before, with room to grow, in at most `limit` cells. `Anew`: all cells are empty; `Further`:
-  // cells keep their place and what they hold; `No`: it would take more, and nothing has changed.
+  // Covers `ranges` and what it covered before, with room to grow, in at most `limit` cells. `Anew`: all
+  // cells are empty; `Further`: cells keep their place and what they hold; `No`: it would take more, and
+  // nothing has changed.
   Covered cover(const std::vector<Range>& ranges, const std::vector<bool>& nullable, uint64_t limit);
-  // Fills in the cell of each key, kept below the last one, which stands for all keys outside. Returns whether any is outside.
+  // Fills in the cell of each key, kept below the last one, which stands for all keys outside. Returns
+  // whether any is outside.
   bool locate(const KeyLayout& layout, const KeyVector& keys, uint64_t* cells) const;
   void clear() noexcept {
     axes_.clear();

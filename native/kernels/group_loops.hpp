@@ -10,8 +10,9 @@ struct GroupLoops {
   int64_t (*sum_words)(const int64_t* values, int64_t rows, uint64_t* bits);
   // Bits that any of the magnitudes has, so a bound of all of them.
   uint64_t (*magnitude_bits)(const int64_t* values, int64_t rows);
-  // Adds to each place (or, if `first`, sets it to) the code of the value times `stride`: what it is above `base`, plus `shift`.
-  // Returns not 0 if any value is outside of [base, base + codes); what its place is then means nothing.
+  // Adds to each place (or, if `first`, sets it to) the code of the value times `stride`: what it is above
+  // `base`, plus `shift`. Returns not 0 if any value is outside of [base, base + codes); what its place is
+  // then means nothing.
   uint64_t (*add_places)(const uint64_t* values, int64_t rows, uint64_t base, uint64_t codes, uint64_t shift,
                          uint64_t stride, bool first, uint64_t* places);
 };

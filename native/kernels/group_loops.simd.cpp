@@ -24,13 +24,14 @@ uint64_t magnitude_bits(const int64_t* __restrict values, int64_t rows) {
   return any;
 }
 
-// Unsigned comparison as signed, of which vectors have an instruction: both sides with their upper bit flipped.
+// Unsigned comparison as signed, of which vectors have an instruction: both sides with their upper bit
+// flipped.
 uint64_t outside(uint64_t offset, int64_t codes_flipped) {
   return static_cast<int64_t>(offset ^ (uint64_t{1} << 63)) >= codes_flipped ? 1 : 0;
 }
 
-uint64_t add_places(const uint64_t* __restrict values, int64_t rows, uint64_t base, uint64_t codes, uint64_t shift,
-                    uint64_t stride, bool first, uint64_t* __restrict places) {
+uint64_t add_places(const uint64_t* __restrict values, int64_t rows, uint64_t base, uint64_t codes,
+                    uint64_t shift, uint64_t stride, bool first, uint64_t* __restrict places) {
   const auto codes_flipped = static_cast<int64_t>(codes ^ (uint64_t{1} << 63));
   uint64_t any = 0;
   if (first && stride == 1) {

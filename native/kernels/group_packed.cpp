@@ -52,7 +52,8 @@ uint32_t PackedIndex::add_unlisted() {
 
 uint64_t PackedIndex::part_of(int part, uint32_t entry) const {
   const KeyPart& place = layout_.parts[static_cast<size_t>(part)];
-  const uint64_t raised = keys_[int64_t{entry} * layout_.words + place.word] << (64 - place.shift - place.bits);
+  const uint64_t raised = keys_[int64_t{entry} * layout_.words + place.word]
+                          << (64 - place.shift - place.bits);
   const int down = 64 - place.bits;
   return place.is_signed ? static_cast<uint64_t>(static_cast<int64_t>(raised) >> down) : raised >> down;
 }
@@ -63,7 +64,8 @@ bool PackedIndex::is_null(int column, uint32_t entry) const {
   return ((keys_[int64_t{entry} * layout_.words + place.null_word] >> place.null_shift) & 1) != 0;
 }
 
-void PackedIndex::read_part(int part, const uint32_t* entries, int64_t rows, uint64_t* words, int64_t step) const {
+void PackedIndex::read_part(int part, const uint32_t* entries, int64_t rows, uint64_t* words,
+                            int64_t step) const {
   if (layout_.words == 1 && layout_.parts[0].bits == 64 && step == 1) {
     for (int64_t row = 0; row < rows; ++row) words[row] = keys_[entries[row]];
     return;
@@ -111,7 +113,8 @@ void PackedIndex::pack(const KeyVector& keys, uint64_t* words) const {
     const uint8_t* valid = keys.valid[index];
     if (valid == nullptr || column.null_word < 0) continue;
     uint64_t* out = words + column.null_word;
-    for (int64_t row = 0; row < keys.rows; ++row) out[row * W] |= uint64_t{valid[row] == 0} << column.null_shift;
+    for (int64_t row = 0; row < keys.rows; ++row)
+      out[row * W] |= uint64_t{valid[row] == 0} << column.null_shift;
   }
 }
 
@@ -134,7 +137,8 @@ void PackedIndex::append_key(const KeyVector& keys, int64_t row) {
 bool PackedIndex::grow_domain(const KeyVector& keys) {
   std::vector<KeyDomain::Range> ranges(layout_.columns.size());
   for (size_t column = 0; column < ranges.size(); ++column) {
-    const auto* values = reinterpret_cast<const int64_t*>(keys.parts[static_cast<size_t>(layout_.columns[column].part)]);
+    const auto* values =
+        reinterpret_cast<const int64_t*>(keys.parts[static_cast<size_t>(layout_.columns[column].part)]);
     const uint8_t* valid = keys.valid[column];
     KeyDomain::Range range;
     for (int64_t row = 0; row < keys.rows; ++row) {
@@ -164,7 +168,8 @@ void PackedIndex::fill_domain() {
       for (int64_t row = 0; row < vector.rows; ++row) {
         const auto entry = static_cast<uint32_t>(begin + row);
         words[column][static_cast<size_t>(row)] = part_of(static_cast<int>(column), entry);
-        if (nullable_[column]) valid[column][static_cast<size_t>(row)] = is_null(static_cast<int>(column), entry) ? 0 : 1;
+        if (nullable_[column])
+          valid[column][static_cast<size_t>(row)] = is_null(static_cast<int>(column), entry) ? 0 : 1;
       }
     }
     domain_.locate(layout_, vector, places);
@@ -201,10 +206,18 @@ void PackedIndex::list_all() {
     const uint64_t* key = keys_.data() + int64_t{entry} * layout_.words;
     uint32_t hash = 0;
     switch (layout_.words) {
-      case 1: hash = hash_key<1>(key); break;
-      case 2: hash = hash_key<2>(key); break;
-      case 3: hash = hash_key<3>(key); break;
-      default: hash = hash_key<4>(key); break;
+      case 1:
+        hash = hash_key<1>(key);
+        break;
+      case 2:
+        hash = hash_key<2>(key);
+        break;
+      case 3:
+        hash = hash_key<3>(key);
+        break;
+      default:
+        hash = hash_key<4>(key);
+        break;
     }
     slots_.find_or_make(hash, [](uint32_t) { return false; }, [&] { return entry; });
   }
@@ -278,8 +291,8 @@ void PackedIndex::find_by_hash(const KeyVector& keys, uint32_t* entries) const {
   }
   for (int64_t row = 0; row < keys.rows; ++row) {
     const uint64_t* key = words + row * W;
-    entries[row] =
-        slots_.find(hashes[row], [&](uint32_t entry) { return equal_keys<W>(keys_.data() + int64_t{entry} * W, key); });
+    entries[row] = slots_.find(
+        hashes[row], [&](uint32_t entry) { return equal_keys<W>(keys_.data() + int64_t{entry} * W, key); });
   }
 }
 
@@ -296,10 +309,14 @@ void PackedIndex::find_or_add(const KeyVector& keys, uint32_t* entries) {
     if (domain_.active()) leave_domain();
   }
   switch (layout_.words) {
-    case 1: return add_by_hash<1>(keys, entries);
-    case 2: return add_by_hash<2>(keys, entries);
-    case 3: return add_by_hash<3>(keys, entries);
-    default: return add_by_hash<4>(keys, entries);
+    case 1:
+      return add_by_hash<1>(keys, entries);
+    case 2:
+      return add_by_hash<2>(keys, entries);
+    case 3:
+      return add_by_hash<3>(keys, entries);
+    default:
+      return add_by_hash<4>(keys, entries);
   }
 }
 
@@ -312,10 +329,14 @@ void PackedIndex::find(const KeyVector& keys, uint32_t* entries) const {
     return;
   }
   switch (layout_.words) {
-    case 1: return find_by_hash<1>(keys, entries);
-    case 2: return find_by_hash<2>(keys, entries);
-    case 3: return find_by_hash<3>(keys, entries);
-    default: return find_by_hash<4>(keys, entries);
+    case 1:
+      return find_by_hash<1>(keys, entries);
+    case 2:
+      return find_by_hash<2>(keys, entries);
+    case 3:
+      return find_by_hash<3>(keys, entries);
+    default:
+      return find_by_hash<4>(keys, entries);
   }
 }
 

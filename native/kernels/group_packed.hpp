@@ -1,8 +1,10 @@
-// An index from keys of up to 32 bytes to numbers: packed into words, found by address where they are dense, else by hash.
+// An index from keys of up to 32 bytes to numbers: packed into words, found by address where they are dense,
+// else by hash.
 //
-// Rule: keys get numbers 0, 1, 2 … in the order in which they first come, and lie in that order in `keys_`. What finds a
-// number (an array addressed by the key, or slots) can be thrown away and made again from them, so the index
-// moves between the two as the keys it has seen ask for: dense while a cell costs less than kCellsPerRow allows.
+// Rule: keys get numbers 0, 1, 2 … in the order in which they first come, and lie in that order in `keys_`.
+// What finds a number (an array addressed by the key, or slots) can be thrown away and made again from them,
+// so the index moves between the two as the keys it has seen ask for: dense while a cell costs less than
+// kCellsPerRow allows.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +20,9 @@ class PackedIndex {
  public:
   explicit PackedIndex(const KeyLayout& layout);
 
-  uint32_t size() const { return static_cast<uint32_t>(layout_.words == 1 ? keys_.size() : keys_.size() / layout_.words); }
+  uint32_t size() const {
+    return static_cast<uint32_t>(layout_.words == 1 ? keys_.size() : keys_.size() / layout_.words);
+  }
   int64_t nbytes() const { return keys_.nbytes() + slots_.nbytes() + domain_.nbytes(); }
   bool dense() const { return domain_.active(); }
 

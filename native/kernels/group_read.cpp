@@ -11,7 +11,8 @@ namespace {
 template <typename T>
 void widen(const Column& column, int64_t begin, int64_t rows, uint64_t* words) {
   const T* values = column.as<T>() + begin;
-  for (int64_t row = 0; row < rows; ++row) words[row] = static_cast<uint64_t>(static_cast<int64_t>(values[row]));
+  for (int64_t row = 0; row < rows; ++row)
+    words[row] = static_cast<uint64_t>(static_cast<int64_t>(values[row]));
 }
 
 template <typename T>
@@ -31,30 +32,41 @@ Buffer narrow(const uint64_t* words, int64_t rows) {
 Buffer narrow_floats(const uint64_t* words, int64_t rows) {
   Buffer buffer(rows * 4);
   auto* values = buffer.as<float>();
-  for (int64_t row = 0; row < rows; ++row) values[row] = static_cast<float>(std::bit_cast<double>(words[row]));
+  for (int64_t row = 0; row < rows; ++row)
+    values[row] = static_cast<float>(std::bit_cast<double>(words[row]));
   return buffer;
 }
 
 Buffer bitmap(const uint64_t* words, int64_t rows) {
   Buffer buffer = Buffer::zeroed(bitmap_bytes(rows));
   auto* bytes = buffer.as<uint8_t>();
-  for (int64_t row = 0; row < rows; ++row) bytes[row >> 3] |= static_cast<uint8_t>((words[row] & 1) << (row & 7));
+  for (int64_t row = 0; row < rows; ++row)
+    bytes[row >> 3] |= static_cast<uint8_t>((words[row] & 1) << (row & 7));
   return buffer;
 }
 
 Buffer values_of_words(Kind kind, Buffer words, int64_t rows) {
   switch (kind) {
-    case Kind::Bool: return bitmap(words.as<uint64_t>(), rows);
-    case Kind::Float32: return narrow_floats(words.as<uint64_t>(), rows);
-    case Kind::Decimal128: return words;
-    default: break;
+    case Kind::Bool:
+      return bitmap(words.as<uint64_t>(), rows);
+    case Kind::Float32:
+      return narrow_floats(words.as<uint64_t>(), rows);
+    case Kind::Decimal128:
+      return words;
+    default:
+      break;
   }
   switch (width_of(kind)) {
-    case 1: return narrow<uint8_t>(words.as<uint64_t>(), rows);
-    case 2: return narrow<uint16_t>(words.as<uint64_t>(), rows);
-    case 4: return narrow<uint32_t>(words.as<uint64_t>(), rows);
-    case 8: return words;
-    default: throw EngineBug("group tables have no words of this type");
+    case 1:
+      return narrow<uint8_t>(words.as<uint64_t>(), rows);
+    case 2:
+      return narrow<uint16_t>(words.as<uint64_t>(), rows);
+    case 4:
+      return narrow<uint32_t>(words.as<uint64_t>(), rows);
+    case 8:
+      return words;
+    default:
+      throw EngineBug("group tables have no words of this type");
   }
 }
 
@@ -65,16 +77,24 @@ void read_words(const Column& column, int64_t begin, int64_t rows, uint64_t* wor
     case Kind::Bool:
       for (int64_t row = 0; row < rows; ++row) words[row] = column.bool_at(begin + row) ? 1 : 0;
       return;
-    case Kind::Int8: return widen<int8_t>(column, begin, rows, words);
-    case Kind::UInt8: return widen<uint8_t>(column, begin, rows, words);
-    case Kind::Int16: return widen<int16_t>(column, begin, rows, words);
-    case Kind::UInt16: return widen<uint16_t>(column, begin, rows, words);
-    case Kind::UInt32: return widen<uint32_t>(column, begin, rows, words);
+    case Kind::Int8:
+      return widen<int8_t>(column, begin, rows, words);
+    case Kind::UInt8:
+      return widen<uint8_t>(column, begin, rows, words);
+    case Kind::Int16:
+      return widen<int16_t>(column, begin, rows, words);
+    case Kind::UInt16:
+      return widen<uint16_t>(column, begin, rows, words);
+    case Kind::UInt32:
+      return widen<uint32_t>(column, begin, rows, words);
     case Kind::Int32:
     case Kind::Date32:
-    case Kind::Time32: return widen<int32_t>(column, begin, rows, words);
-    case Kind::Float32: return widen_floats<float>(column, begin, rows, words);
-    case Kind::Float64: return widen_floats<double>(column, begin, rows, words);
+    case Kind::Time32:
+      return widen<int32_t>(column, begin, rows, words);
+    case Kind::Float32:
+      return widen_floats<float>(column, begin, rows, words);
+    case Kind::Float64:
+      return widen_floats<double>(column, begin, rows, words);
     default:
       if (width_of(column.type.kind) != 8) throw EngineBug("group tables have no words of this type");
       std::memcpy(words, column.as<uint64_t>() + begin, static_cast<size_t>(rows) * 8);
@@ -82,7 +102,8 @@ void read_words(const Column& column, int64_t begin, int64_t rows, uint64_t* wor
 }
 
 const uint64_t* words_of(const Column& column, int64_t begin, int64_t rows, uint64_t* scratch) {
-  if (width_of(column.type.kind) == 8 && column.type.kind != Kind::Float64) return column.as<uint64_t>() + begin;
+  if (width_of(column.type.kind) == 8 && column.type.kind != Kind::Float64)
+    return column.as<uint64_t>() + begin;
   read_words(column, begin, rows, scratch);
   return scratch;
 }
@@ -112,7 +133,8 @@ void set_validity(OutputColumn& column, const uint8_t* valid) {
   if (column.null_count == 0) return;
   column.validity = Buffer::zeroed(bitmap_bytes(column.rows));
   auto* bytes = column.validity.as<uint8_t>();
-  for (int64_t row = 0; row < column.rows; ++row) bytes[row >> 3] |= static_cast<uint8_t>(valid[row] << (row & 7));
+  for (int64_t row = 0; row < column.rows; ++row)
+    bytes[row >> 3] |= static_cast<uint8_t>(valid[row] << (row & 7));
 }
 
 OutputColumn column_of_words(const Type& type, Buffer words, const uint8_t* valid, int64_t rows) {

@@ -12,7 +12,9 @@ namespace bireme {
 
 namespace {
 
-int128 limit_of(const Type& type) { return power_of_ten(type.precision); }
+int128 limit_of(const Type& type) {
+  return power_of_ten(type.precision);
+}
 
 }  // namespace
 
@@ -52,7 +54,8 @@ void GroupTable::append_states(const Step& step, const uint32_t* groups, int64_t
     case Avg: {
       const Type& type = step.aggregate.argument_type;
       const bool floats = is_float(type.kind);
-      out.push_back(sum_column(step, floats ? simple_type(Kind::Float64) : decimal128_type(38, type.scale), groups, rows));
+      out.push_back(sum_column(step, floats ? simple_type(Kind::Float64) : decimal128_type(38, type.scale),
+                               groups, rows));
       out.push_back(count_column(step, groups, rows));
       return;
     }
@@ -115,7 +118,8 @@ OutputColumn GroupTable::count_column(const Step& step, const uint32_t* groups, 
   return column_of_words(simple_type(Kind::Int64), std::move(counts), nullptr, rows);
 }
 
-OutputColumn GroupTable::sum_column(const Step& step, const Type& type, const uint32_t* groups, int64_t rows) const {
+OutputColumn GroupTable::sum_column(const Step& step, const Type& type, const uint32_t* groups,
+                                    int64_t rows) const {
   const Argument& argument = arguments_[static_cast<size_t>(step.argument)];
   Buffer validity(rows);
   auto* valid = validity.as<uint8_t>();

@@ -23,7 +23,8 @@ bool same_values(const Type& left, const Type& right) {
 
 KeyRows::KeyRows(const KeyIndex& index, std::vector<const Column*> columns) {
   const auto& keys = index.layout_.columns;
-  if (columns.size() != keys.size()) throw EngineBug("a batch of keys has another number of columns than its table");
+  if (columns.size() != keys.size())
+    throw EngineBug("a batch of keys has another number of columns than its table");
   states_.resize(columns.size());
   absent_.resize(kVectorRows);
   for (size_t position = 0; position < columns.size(); ++position) {
@@ -73,7 +74,8 @@ void KeyRows::look_up(const KeyIndex& index, KeyIndex* add, int64_t begin, int64
       find_packed(index, add, rows, entries);
       break;
     case KeyIndex::Form::Text:
-      number_texts(states_[0], index.texts_[0], add != nullptr ? &add->texts_[0] : nullptr, begin, rows, entries);
+      number_texts(states_[0], index.texts_[0], add != nullptr ? &add->texts_[0] : nullptr, begin, rows,
+                   entries);
       break;
     default:
       find_serial(index, add, begin, rows, entries);
@@ -90,7 +92,8 @@ void KeyRows::look_up(const KeyIndex& index, KeyIndex* add, int64_t begin, int64
   }
 }
 
-// ---------------------------------------------------------------------------------------------------- strings
+// ----------------------------------------------------------------------------------------------------
+// strings
 
 void KeyRows::number_texts(State& state, const TextIndex& index, TextIndex* add, int64_t begin, int64_t rows,
                            uint32_t* numbers) {
@@ -107,7 +110,8 @@ void KeyRows::number_texts(State& state, const TextIndex& index, TextIndex* add,
     if (state.valid[static_cast<size_t>(row)] == 0) {
       numbers[row] = kNoEntry;
     } else {
-      numbers[row] = add != nullptr ? add->find_or_add(texts[row], hashes[row]) : index.find(texts[row], hashes[row]);
+      numbers[row] =
+          add != nullptr ? add->find_or_add(texts[row], hashes[row]) : index.find(texts[row], hashes[row]);
     }
   }
 }
@@ -149,9 +153,11 @@ void KeyRows::number_codes(State& state, const TextIndex& index, TextIndex* add,
   }
 }
 
-// ----------------------------------------------------------------------------------------------------- packed
+// -----------------------------------------------------------------------------------------------------
+// packed
 
-// Fills the words of every part, and says which rows are absent: NULL where that is no key, or an unknown string.
+// Fills the words of every part, and says which rows are absent: NULL where that is no key, or an unknown
+// string.
 void KeyRows::load_packed(const KeyIndex& index, KeyIndex* add, int64_t begin, int64_t rows) {
   const auto& keys = index.layout_.columns;
   for (size_t position = 0; position < states_.size(); ++position) {
@@ -159,8 +165,8 @@ void KeyRows::load_packed(const KeyIndex& index, KeyIndex* add, int64_t begin, i
     const Column& column = *state.column;
     uint64_t* words = state.words[0].data();
     if (keys[position].interned) {
-      number_texts(state, index.texts_[position], add != nullptr ? &add->texts_[position] : nullptr, begin, rows,
-                   state.numbers.data());
+      number_texts(state, index.texts_[position], add != nullptr ? &add->texts_[position] : nullptr, begin,
+                   rows, state.numbers.data());
       for (int64_t row = 0; row < rows; ++row) {
         words[row] = state.numbers[static_cast<size_t>(row)];
         const bool unknown = words[row] == kNoEntry && state.valid[static_cast<size_t>(row)] != 0;
@@ -225,12 +231,14 @@ void KeyRows::find_packed(const KeyIndex& index, KeyIndex* add, int64_t rows, ui
     return add != nullptr ? add->packed_->find_or_add(vector, entries) : index.packed_->find(vector, entries);
   }
   uint32_t found[kVectorRows];
-  if (count > 0) add != nullptr ? add->packed_->find_or_add(vector, found) : index.packed_->find(vector, found);
+  if (count > 0)
+    add != nullptr ? add->packed_->find_or_add(vector, found) : index.packed_->find(vector, found);
   std::fill(entries, entries + rows, kNoEntry);
   for (int64_t at = 0; at < count; ++at) entries[present[at]] = found[at];
 }
 
-// ----------------------------------------------------------------------------------------------------- serial
+// -----------------------------------------------------------------------------------------------------
+// serial
 
 void KeyRows::append_value(const KeyColumn& key, State& state, int64_t begin, int64_t row) {
   const Column& column = *state.column;
@@ -288,7 +296,8 @@ void KeyRows::serialize(const KeyIndex& index, int64_t begin, int64_t rows, std:
   }
 }
 
-void KeyRows::find_serial(const KeyIndex& index, KeyIndex* add, int64_t begin, int64_t rows, uint32_t* entries) {
+void KeyRows::find_serial(const KeyIndex& index, KeyIndex* add, int64_t begin, int64_t rows,
+                          uint32_t* entries) {
   std::vector<Text> keys(static_cast<size_t>(rows));
   serialize(index, begin, rows, keys);
   uint32_t hashes[kVectorRows];
@@ -300,7 +309,8 @@ void KeyRows::find_serial(const KeyIndex& index, KeyIndex* add, int64_t begin, i
     if (absent_[static_cast<size_t>(row)] != 0) {
       entries[row] = kNoEntry;
     } else {
-      entries[row] = add != nullptr ? add->texts_[0].find_or_add(key, hashes[row]) : index.texts_[0].find(key, hashes[row]);
+      entries[row] = add != nullptr ? add->texts_[0].find_or_add(key, hashes[row])
+                                    : index.texts_[0].find(key, hashes[row]);
     }
   }
 }

@@ -1,8 +1,8 @@
 // Open addressing from 32-bit hashes to the numbers of entries that are kept elsewhere.
 //
-// Rule: a slot holds the whole hash, and its home is the upper bits of it. So the table grows without a look at the
-// keys, in one pass that reads and writes forward, and most entries that differ are told apart without a look at them.
-// What makes two entries equal is the caller's.
+// Rule: a slot holds the whole hash, and its home is the upper bits of it. So the table grows without a look
+// at the keys, in one pass that reads and writes forward, and most entries that differ are told apart without
+// a look at them. What makes two entries equal is the caller's.
 #pragma once
 
 #include <bit>

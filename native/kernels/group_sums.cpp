@@ -20,10 +20,14 @@ inline void add_in_lanes(const uint32_t* groups, int64_t rows, T (*lanes)[kFewGr
 }
 
 // Whether a vector of values within these bits can be added up in 64 bits.
-constexpr bool sums_fit(uint64_t bits) { return bits < (uint64_t{1} << 52); }
+constexpr bool sums_fit(uint64_t bits) {
+  return bits < (uint64_t{1} << 52);
+}
 static_assert(kVectorRows <= 1 << 10);
 
-[[noreturn]] void overflow() { throw Overflow("a sum left the range of 38 digits; cast its argument to double"); }
+[[noreturn]] void overflow() {
+  throw Overflow("a sum left the range of 38 digits; cast its argument to double");
+}
 
 }  // namespace
 
@@ -99,7 +103,8 @@ void ExactSums::add(const int64_t* values, const uint32_t* groups, int64_t rows)
     int64_t* cells = narrow_.data();
     for (; row < rows; ++row) {
       int64_t sum;
-      if (__builtin_add_overflow(cells[groups[row]], values[row], &sum)) [[unlikely]] break;
+      if (__builtin_add_overflow(cells[groups[row]], values[row], &sum)) [[unlikely]]
+        break;
       cells[groups[row]] = sum;
     }
     if (row == rows) return;

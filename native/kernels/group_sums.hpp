@@ -1,8 +1,9 @@
 // Counts, exact and floating sums, and moments per group.
 //
-// Rule: an accumulator has a cell per group. It takes a vector of dense arguments (NULLs are gone) and of the group of each. Exact
-// sums start as 64 bits and become 128 bits where a cell overflows; what leaves 128 bits is an Overflow. Few groups are added up in
-// lanes first, because adding again and again to one cell waits for the previous store.
+// Rule: an accumulator has a cell per group. It takes a vector of dense arguments (NULLs are gone) and of the
+// group of each. Exact sums start as 64 bits and become 128 bits where a cell overflows; what leaves 128 bits
+// is an Overflow. Few groups are added up in lanes first, because adding again and again to one cell waits
+// for the previous store.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,9 @@ bool is_summed(AggregateFunction function) {
   return function == AggregateFunction::Sum || function == AggregateFunction::Avg;
 }
 
-bool has_moments(AggregateFunction function) { return function >= AggregateFunction::VarSamp; }
+bool has_moments(AggregateFunction function) {
+  return function >= AggregateFunction::VarSamp;
+}
 
 bool is_picked(AggregateFunction function) {
   return function >= AggregateFunction::Any && function <= AggregateFunction::Last;
@@ -44,10 +46,12 @@ void check_supported(const Aggregate& aggregate) {
   if (is_summed(function) || has_moments(function)) ok = number;
   if (function == AggregateFunction::Sum) {
     const Kind result = aggregate.type.kind;
-    ok = ok && (is_float(kind) ? result == Kind::Float64 : result == Kind::Decimal64 || result == Kind::Decimal128);
+    ok = ok &&
+         (is_float(kind) ? result == Kind::Float64 : result == Kind::Decimal64 || result == Kind::Decimal128);
   }
   if (function == AggregateFunction::Avg) {
-    ok = ok && (aggregate.type.kind == Kind::Float64 || (aggregate.type.kind == Kind::Timestamp && kind == Kind::Timestamp));
+    ok = ok && (aggregate.type.kind == Kind::Float64 ||
+                (aggregate.type.kind == Kind::Timestamp && kind == Kind::Timestamp));
   }
   if (has_moments(function)) ok = ok && aggregate.type.kind == Kind::Float64;
   if (function == AggregateFunction::Min || function == AggregateFunction::Max || is_picked(function)) {
@@ -61,20 +65,28 @@ void check_supported(const Aggregate& aggregate) {
 
 void check_column(const Column& column, const Type& expected, const char* what) {
   if (column.type.kind == expected.kind && column.type.scale == expected.scale) return;
-  throw EngineBug(std::string(what) + " has Arrow format '" + column.type.format + "', its plan says '" + expected.format + "'");
+  throw EngineBug(std::string(what) + " has Arrow format '" + column.type.format + "', its plan says '" +
+                  expected.format + "'");
 }
 
 }  // namespace
 
 AggregateFunction aggregate_function(const std::string& name) {
   constexpr std::pair<const char*, AggregateFunction> names[] = {
-      {"count_star", AggregateFunction::CountStar}, {"count", AggregateFunction::Count},
-      {"sum", AggregateFunction::Sum},              {"avg", AggregateFunction::Avg},
-      {"min", AggregateFunction::Min},              {"max", AggregateFunction::Max},
-      {"bool_and", AggregateFunction::Min},         {"bool_or", AggregateFunction::Max},
-      {"any_value", AggregateFunction::Any},        {"first", AggregateFunction::First},
-      {"last", AggregateFunction::Last},            {"var_samp", AggregateFunction::VarSamp},
-      {"var_pop", AggregateFunction::VarPop},       {"stddev_samp", AggregateFunction::StddevSamp},
+      {"count_star", AggregateFunction::CountStar},
+      {"count", AggregateFunction::Count},
+      {"sum", AggregateFunction::Sum},
+      {"avg", AggregateFunction::Avg},
+      {"min", AggregateFunction::Min},
+      {"max", AggregateFunction::Max},
+      {"bool_and", AggregateFunction::Min},
+      {"bool_or", AggregateFunction::Max},
+      {"any_value", AggregateFunction::Any},
+      {"first", AggregateFunction::First},
+      {"last", AggregateFunction::Last},
+      {"var_samp", AggregateFunction::VarSamp},
+      {"var_pop", AggregateFunction::VarPop},
+      {"stddev_samp", AggregateFunction::StddevSamp},
       {"stddev_pop", AggregateFunction::StddevPop},
   };
   for (const auto& [known, function] : names) {
@@ -172,13 +184,16 @@ int64_t GroupTable::nbytes() const {
 }
 
 std::vector<const Column*> GroupTable::key_columns(const Batch& batch) const {
-  if (batch.count() < static_cast<int>(key_types_.size())) throw EngineBug("a batch to be grouped lacks key columns");
+  if (batch.count() < static_cast<int>(key_types_.size()))
+    throw EngineBug("a batch to be grouped lacks key columns");
   std::vector<const Column*> columns;
-  for (size_t index = 0; index < key_types_.size(); ++index) columns.push_back(&batch[static_cast<int>(index)]);
+  for (size_t index = 0; index < key_types_.size(); ++index)
+    columns.push_back(&batch[static_cast<int>(index)]);
   return columns;
 }
 
-// ------------------------------------------------------------------------------------------------------- update
+// -------------------------------------------------------------------------------------------------------
+// update
 
 void GroupTable::update(const Batch& batch, int64_t position) {
   for (const Argument& argument : arguments_) {
@@ -197,7 +212,8 @@ void GroupTable::update(const Batch& batch, int64_t position) {
   }
 }
 
-void GroupTable::update_vector(const Batch& batch, int64_t position, int64_t begin, int64_t rows, const uint32_t* groups) {
+void GroupTable::update_vector(const Batch& batch, int64_t position, int64_t begin, int64_t rows,
+                               const uint32_t* groups) {
   rows_.add(groups, rows);
   ArgumentRows valid;
   for (size_t index = 0; index < arguments_.size(); ++index) {
@@ -217,7 +233,8 @@ void GroupTable::update_vector(const Batch& batch, int64_t position, int64_t beg
   }
 }
 
-// -------------------------------------------------------------------------------------------------------- merge
+// --------------------------------------------------------------------------------------------------------
+// merge
 
 void GroupTable::merge(const Batch& states) {
   if (states.count() != static_cast<int>(key_types_.size()) + states_) {
@@ -249,13 +266,14 @@ void GroupTable::merge_vector(const Batch& states, int64_t begin, int64_t rows, 
   for (Step& step : steps_) merge_step(step, columns + step.state, begin, rows, groups, rows_added);
 }
 
-void GroupTable::merge_step(Step& step, const Column* state, int64_t begin, int64_t rows, const uint32_t* groups,
-                            const int64_t* rows_added) {
+void GroupTable::merge_step(Step& step, const Column* state, int64_t begin, int64_t rows,
+                            const uint32_t* groups, const int64_t* rows_added) {
   using enum AggregateFunction;
   const AggregateFunction function = step.aggregate.function;
   if (step.merges_moments) {
     for (int part = 0; part < 3; ++part) {
-      check_column(state[part], simple_type(part == 0 ? Kind::Int64 : Kind::Float64), "the state of a deviation");
+      check_column(state[part], simple_type(part == 0 ? Kind::Int64 : Kind::Float64),
+                   "the state of a deviation");
     }
     arguments_[static_cast<size_t>(step.argument)].merge_moments(state, begin, rows, groups);
   }
@@ -271,7 +289,8 @@ void GroupTable::merge_step(Step& step, const Column* state, int64_t begin, int6
     const Column* given = function == Count ? &state[0] : function == Avg ? &state[1] : nullptr;
     if (given != nullptr) check_column(*given, simple_type(Kind::Int64), "the state of a count");
     for (int64_t row = 0; row < rows; ++row) {
-      counts[row] = given != nullptr ? given->as<int64_t>()[begin + row] : int64_t{state[0].is_valid(begin + row)};
+      counts[row] =
+          given != nullptr ? given->as<int64_t>()[begin + row] : int64_t{state[0].is_valid(begin + row)};
     }
     arguments_[static_cast<size_t>(step.argument)].merge_counts(counts, rows_added, groups, rows);
   }
@@ -285,31 +304,66 @@ void GroupTable::merge_step(Step& step, const Column* state, int64_t begin, int6
   }
 }
 
-// ------------------------------------------------------------------------------------------------------- results
+// -------------------------------------------------------------------------------------------------------
+// results
+
+GroupTable::Rows GroupTable::results_of(const std::vector<uint32_t>& groups) const {
+  Rows out;
+  out.rows = static_cast<int64_t>(groups.size());
+  out.columns = keys_->columns(groups.data(), out.rows);
+  for (const Step& step : steps_) out.columns.push_back(result(step, groups.data(), out.rows));
+  return out;
+}
+
+GroupTable::Rows GroupTable::states_of(const std::vector<uint32_t>& groups) const {
+  Rows out;
+  out.rows = static_cast<int64_t>(groups.size());
+  out.columns = keys_->columns(groups.data(), out.rows);
+  for (const Step& step : steps_) append_states(step, groups.data(), out.rows, out.columns);
+  return out;
+}
 
 GroupTable::Rows GroupTable::finish() {
   // Without keys also the group of no rows at all has a result.
   std::vector<uint32_t> all(keys_->size());
   std::iota(all.begin(), all.end(), 0u);
-  Rows out;
-  out.rows = keys_->size();
-  out.columns = keys_->columns(all.data(), out.rows);
-  for (const Step& step : steps_) out.columns.push_back(result(step, all.data(), out.rows));
+  Rows out = results_of(all);
   clear();
   return out;
 }
 
 std::vector<GroupTable::Rows> GroupTable::states(uint32_t partitions) {
   std::vector<Rows> all;
-  for (const auto& groups : partition(partitions)) {
-    Rows out;
-    out.rows = static_cast<int64_t>(groups.size());
-    out.columns = keys_->columns(groups.data(), out.rows);
-    for (const Step& step : steps_) append_states(step, groups.data(), out.rows, out.columns);
-    all.push_back(std::move(out));
-  }
+  for (const auto& groups : partition(partitions)) all.push_back(states_of(groups));
   clear();
   return all;
+}
+
+GroupTable::Settled GroupTable::settle(int key, KeyInterval stated, KeyInterval final) {
+  if (key < 0 || key >= static_cast<int>(key_types_.size()))
+    throw EngineBug("a group table is settled by a key it lacks");
+  const auto total = static_cast<int64_t>(groups());
+  std::vector<uint32_t> finals, rest;
+  finals.reserve(static_cast<size_t>(total));
+  Settled settled;
+  uint64_t words[kVectorRows];
+  uint8_t valid[kVectorRows];
+  uint32_t some[kVectorRows];
+  for (int64_t begin = 0; begin < total; begin += kVectorRows) {
+    const int64_t count = std::min(kVectorRows, total - begin);
+    std::iota(some, some + count, static_cast<uint32_t>(begin));
+    keys_->read_words(key, some, count, words, valid);
+    for (int64_t at = 0; at < count; ++at) {
+      const auto value = static_cast<int64_t>(words[at]);
+      const bool null = valid[at] == 0;
+      settled.outside += !null && !stated.has(value) ? 1 : 0;
+      (!null && final.has(value) ? finals : rest).push_back(some[at]);
+    }
+  }
+  settled.finals = results_of(finals);
+  settled.rest = states_of(rest);
+  clear();
+  return settled;
 }
 
 }  // namespace bireme

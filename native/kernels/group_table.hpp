@@ -1,7 +1,8 @@
 // Groups and their aggregates, incremental: what backends/base.py calls a GroupTable.
 //
-// Rule: rows come in vectors; each row's group is found first (`group_keys`), then every aggregate takes the whole vector in a loop of its
-// own. States are as `state_types` in backends/base.py lays them out. After an exception the table must not be used.
+// Rule: rows come in vectors; each row's group is found first (`group_keys`), then every aggregate takes the
+// whole vector in a loop of its own. States are as `state_types` in backends/base.py lays them out. After an
+// exception the table must not be used.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,19 @@
 namespace bireme {
 
 enum class AggregateFunction : uint8_t {
-  CountStar, Count, Sum, Avg, Min, Max, Any, First, Last, VarSamp, VarPop, StddevSamp, StddevPop,
+  CountStar,
+  Count,
+  Sum,
+  Avg,
+  Min,
+  Max,
+  Any,
+  First,
+  Last,
+  VarSamp,
+  VarPop,
+  StddevSamp,
+  StddevPop,
 };
 
 // The function of a canonical name (bool_and is min, bool_or is max). Throws Unsupported for others.
@@ -29,6 +42,14 @@ struct Aggregate {
   int argument = -1;  // its position in the input
   Type argument_type;
   Type type;  // of the result
+};
+
+// Both ends belong to it; empty where low > high.
+struct KeyInterval {
+  int64_t low = 0;
+  int64_t high = 0;
+
+  bool has(int64_t value) const { return low <= value && value <= high; }
 };
 
 class GroupTable {
@@ -47,16 +68,25 @@ class GroupTable {
     std::vector<OutputColumn> columns;
     int64_t rows = 0;
   };
-  // One per partition. Leaves the table empty, as does `finish`.
+  // One per partition. Leaves the table empty, as do `finish` and `settle`.
   std::vector<Rows> states(uint32_t partitions);
   Rows finish();
+
+  struct Settled {
+    Rows finals;          // keys and results
+    Rows rest;            // keys and states
+    int64_t outside = 0;  // groups whose key is not in `stated`
+  };
+  // The groups whose key column `key` lies in `final` with their results, all others (NULL among them) as
+  // states. Throws EngineBug for a key that is no integer of 64 bits.
+  Settled settle(int key, KeyInterval stated, KeyInterval final);
 
  private:
   // One aggregate and where its cells are: in an argument shared with others, or its own.
   struct Step {
     Aggregate aggregate;
     int argument = -1;  // in `arguments_`
-    int state = 0;  // the position of its first state, after the keys
+    int state = 0;      // the position of its first state, after the keys
     std::unique_ptr<Extremes> extremes;
     std::unique_ptr<Picks> picks;
     // Whether this step's state is the one from which the argument's shared cells are merged.
@@ -71,12 +101,16 @@ class GroupTable {
   void choose_merged_states();
   void grow(int64_t groups);
   std::vector<const Column*> key_columns(const Batch& batch) const;
-  void update_vector(const Batch& batch, int64_t position, int64_t begin, int64_t rows, const uint32_t* groups);
+  void update_vector(const Batch& batch, int64_t position, int64_t begin, int64_t rows,
+                     const uint32_t* groups);
   void merge_vector(const Batch& states, int64_t begin, int64_t rows, const uint32_t* groups);
   void merge_step(Step& step, const Column* state, int64_t begin, int64_t rows, const uint32_t* groups,
                   const int64_t* rows_added);
   std::vector<std::vector<uint32_t>> partition(uint32_t partitions) const;
-  void append_states(const Step& step, const uint32_t* groups, int64_t rows, std::vector<OutputColumn>& out) const;
+  Rows results_of(const std::vector<uint32_t>& groups) const;
+  Rows states_of(const std::vector<uint32_t>& groups) const;
+  void append_states(const Step& step, const uint32_t* groups, int64_t rows,
+                     std::vector<OutputColumn>& out) const;
   OutputColumn result(const Step& step, const uint32_t* groups, int64_t rows) const;
   OutputColumn sum_column(const Step& step, const Type& type, const uint32_t* groups, int64_t rows) const;
   OutputColumn count_column(const Step& step, const uint32_t* groups, int64_t rows) const;

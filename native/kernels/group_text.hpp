@@ -1,4 +1,5 @@
-// Byte strings kept by a table: short ones in place, long ones in an arena; and an index from string to number.
+// Byte strings kept by a table: short ones in place, long ones in an arena; and an index from string to
+// number.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +14,8 @@
 
 namespace bireme {
 
-// A string of at most 12 bytes lies in `head` and `tail`, zero-padded; of a longer one `head` holds the first 4 bytes
-// and `tail` its address. So most comparisons are decided without following a pointer.
+// A string of at most 12 bytes lies in `head` and `tail`, zero-padded; of a longer one `head` holds the first
+// 4 bytes and `tail` its address. So most comparisons are decided without following a pointer.
 struct Text {
   uint32_t length = 0;
   uint32_t head = 0;
@@ -156,7 +157,8 @@ class TextIndex {
     }
     for (int64_t row = 0; row < rows; ++row) {
       const uint32_t entry = slots_.peek(hashes[row]);
-      if (entry != kNoEntry && texts_[entry].length > Text::kInlineMax) __builtin_prefetch(texts_[entry].data());
+      if (entry != kNoEntry && texts_[entry].length > Text::kInlineMax)
+        __builtin_prefetch(texts_[entry].data());
     }
   }
 

@@ -49,7 +49,8 @@ void ValueCells::keep_text(uint32_t group, const Text& text) {
     Place& place = places_[group];
     if (place.capacity < text.length) {
       // Doubling bounds what outgrown places waste.
-      const uint64_t wanted = std::max<uint64_t>(text.length, std::min<uint64_t>(2 * uint64_t{place.capacity}, UINT32_MAX));
+      const uint64_t wanted =
+          std::max<uint64_t>(text.length, std::min<uint64_t>(2 * uint64_t{place.capacity}, UINT32_MAX));
       place.bytes = arena_.allocate(static_cast<int64_t>(wanted));
       place.capacity = static_cast<uint32_t>(wanted);
     }
@@ -101,10 +102,12 @@ void Extremes::grow(int64_t groups) {
   const bool smallest = side_ == Side::Smallest;
   if (values_.type().kind == Kind::Decimal128) {
     constexpr int128 highest = static_cast<int128>(~uint128{0} >> 1);
-    for (int64_t group = before; group < groups; ++group) values_.wides()[group] = smallest ? highest : -highest - 1;
+    for (int64_t group = before; group < groups; ++group)
+      values_.wides()[group] = smallest ? highest : -highest - 1;
   } else if (!is_string(values_.type().kind)) {
     const int64_t start = smallest ? INT64_MAX : INT64_MIN;
-    for (int64_t group = before; group < groups; ++group) values_.words()[group] = static_cast<uint64_t>(start);
+    for (int64_t group = before; group < groups; ++group)
+      values_.words()[group] = static_cast<uint64_t>(start);
   }
 }
 
@@ -181,7 +184,8 @@ void Picks::grow(int64_t groups) {
   if (which_ != Which::Any) positions_.resize(groups, 0);
 }
 
-void Picks::add(const Column& column, const int64_t* positions, int64_t begin, int64_t rows, const uint32_t* groups) {
+void Picks::add(const Column& column, const int64_t* positions, int64_t begin, int64_t rows,
+                const uint32_t* groups) {
   uint8_t valid[kVectorRows];
   const bool has_nulls = read_validity(column, begin, rows, valid);
   int64_t chosen_rows[kVectorRows];
@@ -190,11 +194,13 @@ void Picks::add(const Column& column, const int64_t* positions, int64_t begin, i
   for (int64_t row = 0; row < rows; ++row) {
     const uint32_t group = groups[row];
     bool is_valid = !has_nulls || valid[row] != 0;
-    if (is_valid && column.is_dictionary()) is_valid = column.dictionary->is_valid(column.codes()[begin + row]);
+    if (is_valid && column.is_dictionary())
+      is_valid = column.dictionary->is_valid(column.codes()[begin + row]);
     if (which_ == Which::Any) {
       if (seen_[group] != 0 || !is_valid) continue;
     } else {
-      const bool better = which_ == Which::First ? positions[row] < positions_[group] : positions[row] >= positions_[group];
+      const bool better =
+          which_ == Which::First ? positions[row] < positions_[group] : positions[row] >= positions_[group];
       if (seen_[group] != 0 && !better) continue;
       positions_[group] = positions[row];
     }
@@ -207,7 +213,8 @@ void Picks::add(const Column& column, const int64_t* positions, int64_t begin, i
   values_.keep(column, chosen_rows, chosen_groups, chosen);
 }
 
-void Picks::merge(const Column& column, const Column& positions, int64_t begin, int64_t rows, const uint32_t* groups) {
+void Picks::merge(const Column& column, const Column& positions, int64_t begin, int64_t rows,
+                  const uint32_t* groups) {
   for (int64_t row = 0; row < rows; ++row) {
     if (!positions.is_valid(begin + row)) continue;
     add(column, positions.as<int64_t>() + begin + row, begin + row, 1, groups + row);

@@ -1,7 +1,8 @@
 // One kept value per group: smallest, largest, any, first or last.
 //
-// Rule: `ValueCells` keeps values of one type, whatever it is; which row's value to keep is decided here too, in loops that read only
-// what decides. Values of one word order as signed integers (`order_word`), so min and max have one loop for all of them.
+// Rule: `ValueCells` keeps values of one type, whatever it is; which row's value to keep is decided here too,
+// in loops that read only what decides. Values of one word order as signed integers (`order_word`), so min
+// and max have one loop for all of them.
 #pragma once
 
 #include <cstdint>
@@ -88,9 +89,11 @@ class Picks {
 
   void grow(int64_t groups);
   // Row `begin + i` of the column, at `positions[i]`, belongs to `groups[i]`.
-  void add(const Column& column, const int64_t* positions, int64_t begin, int64_t rows, const uint32_t* groups);
+  void add(const Column& column, const int64_t* positions, int64_t begin, int64_t rows,
+           const uint32_t* groups);
   // The same with positions from a column, where a NULL position says that there is no value.
-  void merge(const Column& column, const Column& positions, int64_t begin, int64_t rows, const uint32_t* groups);
+  void merge(const Column& column, const Column& positions, int64_t begin, int64_t rows,
+             const uint32_t* groups);
   int64_t nbytes() const { return values_.nbytes() + seen_.nbytes() + valid_.nbytes() + positions_.nbytes(); }
   OutputColumn column(const uint32_t* groups, int64_t count) const;
   OutputColumn positions(const uint32_t* groups, int64_t count) const;

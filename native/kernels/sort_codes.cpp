@@ -24,7 +24,8 @@ void compress(SortPiece& piece, const uint8_t* valid) {
     high = std::max(high, codes[row]);
   }
   if (low > high) low = high = 0;
-  for (int64_t row = 0; row < rows; ++row) codes[row] = valid != nullptr && valid[row] == 0 ? 0 : codes[row] - low;
+  for (int64_t row = 0; row < rows; ++row)
+    codes[row] = valid != nullptr && valid[row] == 0 ? 0 : codes[row] - low;
   piece.bits = 64 - std::countl_zero(high - low);
 }
 
@@ -47,12 +48,14 @@ void append_null_piece(const uint8_t* valid, int64_t rows, bool nulls_first, std
 
 constexpr uint64_t kSignBit = uint64_t{1} << 63;
 
-void append_words(const Column& column, SortKey key, bool alone, const uint8_t* valid, std::vector<SortPiece>& pieces) {
+void append_words(const Column& column, SortKey key, bool alone, const uint8_t* valid,
+                  std::vector<SortPiece>& pieces) {
   SortPiece piece;
   piece.codes.resize(column.rows);
   read_words(column, 0, column.rows, piece.codes.data());
   for (int64_t row = 0; row < column.rows; ++row) {
-    piece.codes[row] = order_word(column.type.kind, piece.codes[row]) ^ (key.descending ? ~kSignBit : kSignBit);
+    piece.codes[row] =
+        order_word(column.type.kind, piece.codes[row]) ^ (key.descending ? ~kSignBit : kSignBit);
   }
   if (alone && valid == nullptr) {
     piece.bits = 64;
@@ -79,11 +82,13 @@ void append_wides(const Column& column, SortKey key, const uint8_t* valid, std::
 // Dictionary entries sort among themselves once; rows then by the rank of their entry.
 void append_ranks(const Column& column, SortKey key, const uint8_t* valid, std::vector<SortPiece>& pieces) {
   const Column& dictionary = *column.dictionary;
-  if (!is_string(dictionary.type.kind)) throw Unsupported("only strings may be dictionary-encoded in sort keys");
+  if (!is_string(dictionary.type.kind))
+    throw Unsupported("only strings may be dictionary-encoded in sort keys");
   std::vector<uint32_t> order(static_cast<size_t>(dictionary.rows));
   std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(),
-            [&](uint32_t left, uint32_t right) { return dictionary.string_at(left) < dictionary.string_at(right); });
+  std::sort(order.begin(), order.end(), [&](uint32_t left, uint32_t right) {
+    return dictionary.string_at(left) < dictionary.string_at(right);
+  });
   std::vector<uint64_t> ranks(order.size());
   for (size_t at = 1; at < order.size(); ++at) {
     const bool same = dictionary.string_at(order[at]) == dictionary.string_at(order[at - 1]);
@@ -92,7 +97,8 @@ void append_ranks(const Column& column, SortKey key, const uint8_t* valid, std::
   SortPiece piece;
   piece.codes.resize(column.rows);
   for (int64_t row = 0; row < column.rows; ++row) {
-    piece.codes[row] = valid == nullptr || valid[row] != 0 ? ranks[static_cast<size_t>(column.codes()[row])] : 0;
+    piece.codes[row] =
+        valid == nullptr || valid[row] != 0 ? ranks[static_cast<size_t>(column.codes()[row])] : 0;
   }
   append_piece(std::move(piece), key.descending, valid, pieces);
 }
@@ -121,7 +127,8 @@ TextShape shape_of(const Column& column, const uint8_t* valid) {
     shape.common = std::min(shape.common, text.size());
     if (std::memcmp(text.data(), first.data(), shape.common) != 0) {
       const auto end = text.begin() + static_cast<int64_t>(shape.common);
-      shape.common = static_cast<size_t>(std::mismatch(text.begin(), end, first.begin()).first - text.begin());
+      shape.common =
+          static_cast<size_t>(std::mismatch(text.begin(), end, first.begin()).first - text.begin());
     }
   }
   return shape;
@@ -130,7 +137,8 @@ TextShape shape_of(const Column& column, const uint8_t* valid) {
 void append_texts(const Column& column, SortKey key, const uint8_t* valid, std::vector<SortPiece>& pieces) {
   const TextShape shape = shape_of(column, valid);
   const size_t rest = shape.longest - shape.common;
-  // Bytes alone decide between strings of one length; else seven of them and the length do, if there are no more.
+  // Bytes alone decide between strings of one length; else seven of them and the length do, if there are no
+  // more.
   const bool by_length = rest <= 7 && shape.shortest != shape.longest;
   const bool decides = by_length || (rest <= 8 && shape.shortest == shape.longest);
   SortPiece piece;
@@ -155,7 +163,8 @@ void append_sort_pieces(const Column& column, SortKey key, bool alone, std::vect
   const uint8_t* valid = nullptr;
   if (column.is_dictionary() && column.dictionary->may_have_nulls()) {
     for (int64_t row = 0; row < column.rows; ++row) {
-      validity[static_cast<size_t>(row)] = column.is_valid(row) && column.dictionary->is_valid(column.codes()[row]);
+      validity[static_cast<size_t>(row)] =
+          column.is_valid(row) && column.dictionary->is_valid(column.codes()[row]);
     }
     valid = validity.data();
   } else if (read_validity(column, 0, column.rows, validity.data())) {

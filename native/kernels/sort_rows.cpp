@@ -45,7 +45,8 @@ Codes join_pieces(std::vector<SortPiece>& pieces, int64_t rows) {
     if (taken == 64) {
       for (int64_t row = 0; row < rows; ++row) joined[row] = piece.codes[row];
     } else if (taken > 0) {
-      for (int64_t row = 0; row < rows; ++row) joined[row] = joined[row] << taken | piece.codes[row] >> dropped;
+      for (int64_t row = 0; row < rows; ++row)
+        joined[row] = joined[row] << taken | piece.codes[row] >> dropped;
     }
     codes.bits += taken;
     if (dropped > 0 || piece.text != nullptr) break;
@@ -129,7 +130,8 @@ void sort_entries(Cells<Entry>& entries, const Codes& codes, const std::vector<S
   }
 }
 
-// Only rows that can be among the first `limit`: a buffer of candidates, cut back to the best whenever it is full.
+// Only rows that can be among the first `limit`: a buffer of candidates, cut back to the best whenever it is
+// full.
 Cells<Entry> first_entries(const Codes& codes, const std::vector<SortPiece>& pieces, int64_t limit) {
   const int64_t rows = codes.joined.size();
   const bool decides = codes.decides(pieces);
@@ -148,7 +150,8 @@ Cells<Entry> first_entries(const Codes& codes, const std::vector<SortPiece>& pie
     bounded = true;
     Entry* end = first + limit;
     if (!decides) {
-      end = std::partition(end, first + kept.size(), [bound](const Entry& entry) { return entry.code == bound; });
+      end = std::partition(end, first + kept.size(),
+                           [bound](const Entry& entry) { return entry.code == bound; });
     }
     kept.resize(end - first);
     // Where codes decide little, many stay; the next cut must still remove a share of what it looks at.
@@ -172,8 +175,10 @@ Cells<Entry> all_entries(const Codes& codes) {
 
 OutputColumn sort_rows(const Batch& batch, const std::vector<SortKey>& keys, int64_t limit) {
   const int64_t rows = batch.rows();
-  if (rows > std::numeric_limits<uint32_t>::max()) throw Unsupported("a batch of more than 2^32 rows cannot be sorted");
-  if (keys.size() != batch.columns().size()) throw EngineBug("a sort has another number of columns than of directions");
+  if (rows > std::numeric_limits<uint32_t>::max())
+    throw Unsupported("a batch of more than 2^32 rows cannot be sorted");
+  if (keys.size() != batch.columns().size())
+    throw EngineBug("a sort has another number of columns than of directions");
   const int64_t wanted = limit < 0 ? rows : std::min(limit, rows);
   const bool few = wanted <= rows / 4;
   std::vector<SortPiece> pieces;

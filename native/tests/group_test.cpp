@@ -39,8 +39,9 @@ Input draw(std::mt19937_64& random, size_t rows, int64_t spread, int64_t stride,
     const auto value = static_cast<int64_t>(random() % 2001) - 1000;
     const bool null = nulls && random() % 5 == 0;
     input.keys.push_back(null ? std::nullopt : std::optional(key));
-    input.names.push_back(nulls && random() % 7 == 0 ? std::nullopt
-                                                     : std::optional("a name that is long " + std::to_string(key % 13)));
+    input.names.push_back(nulls && random() % 7 == 0
+                              ? std::nullopt
+                              : std::optional("a name that is long " + std::to_string(key % 13)));
     input.values.push_back(nulls && random() % 3 == 0 ? std::nullopt : std::optional(value));
     input.texts.push_back(std::string(random() % 30, 'x') + std::to_string(value));
   }
@@ -135,6 +136,40 @@ void test_wide_keys() {
   CHECK(table.groups() == 200);
 }
 
+// Whole groups leave with results, the rest (NULL among them) as states; together they are all groups.
+void test_settle(bool by_name, int64_t stride, bool nulls) {
+  std::mt19937_64 random(static_cast<uint64_t>(stride));
+  const Input input = draw(random, 5000, 500, stride, nulls);
+  std::vector<Type> types = {kLong};
+  if (by_name) types.push_back(kString);
+  const auto groups = expect(input, true, by_name);
+  GroupTable table(types, aggregates(by_name ? 2 : 1));
+  table.update(batch_for(input, true, by_name), 0);
+  const KeyInterval final = {100 * stride, 300 * stride - 1};
+  GroupTable::Settled settled = table.settle(0, {0, 400 * stride}, final);
+  CHECK(table.groups() == 0);
+  int64_t outside = 0, inside = 0;
+  for (const auto& [key, group] : groups) {
+    outside += key.first && *key.first > 400 * stride ? 1 : 0;
+    inside += key.first && final.has(*key.first) ? 1 : 0;
+  }
+  CHECK(settled.outside == outside);
+  CHECK(settled.finals.rows == inside);
+  const Batch finals = batch_of(std::move(settled.finals.columns), settled.finals.rows);
+  const int first = by_name ? 2 : 1;
+  for (int64_t row = 0; row < finals.rows(); ++row) {
+    const auto found = groups.find({long_at(finals[0], row), by_name ? string_at(finals[1], row) : ""});
+    CHECK(found != groups.end() && final.has(*found->first.first));
+    if (found == groups.end()) return;
+    CHECK(long_at(finals[first], row) == found->second.rows);
+    CHECK(long_at(finals[first + 1], row) == found->second.sum);
+  }
+  GroupTable rest(types, aggregates(first));
+  rest.merge(batch_of(std::move(settled.rest.columns), settled.rest.rows));
+  CHECK(rest.groups() == static_cast<int64_t>(groups.size()) - inside);
+  CHECK_THROWS(rest.settle(by_name ? 1 : 3, {0, 1}, {0, 1}), EngineBug);
+}
+
 void test_empty() {
   GroupTable table({}, aggregates(0));
   CHECK(table.groups() == 0);
@@ -171,6 +206,8 @@ int main() {
       }
     }
     test_keys(false, false, 5, 1, nulls);
+    test_settle(false, 1, nulls);
+    test_settle(true, int64_t{1} << 40, nulls);
   }
   test_wide_keys();
   test_empty();

@@ -31,8 +31,11 @@ void test_order(size_t rows, uint64_t spread, int64_t stride, SortKey first, Sor
   Longs numbers;
   Strings texts;
   for (size_t row = 0; row < rows; ++row) {
-    numbers.push_back(random() % 8 == 0 ? std::nullopt : std::optional(static_cast<int64_t>(random() % spread) * stride - 5));
-    texts.push_back(random() % 8 == 0 ? std::nullopt : std::optional("begins alike " + std::to_string(random() % 100000)));
+    numbers.push_back(random() % 8 == 0
+                          ? std::nullopt
+                          : std::optional(static_cast<int64_t>(random() % spread) * stride - 5));
+    texts.push_back(random() % 8 == 0 ? std::nullopt
+                                      : std::optional("begins alike " + std::to_string(random() % 100000)));
   }
   std::vector<int64_t> wanted(rows);
   std::iota(wanted.begin(), wanted.end(), 0);
@@ -47,10 +50,12 @@ void test_order(size_t rows, uint64_t spread, int64_t stride, SortKey first, Sor
 }
 
 void test_take() {
-  const Batch source = batch(longs({1, std::nullopt, 3}), strings({"a", "longer than it was", std::nullopt}), ints({7, 8, 9}));
+  const Batch source =
+      batch(longs({1, std::nullopt, 3}), strings({"a", "longer than it was", std::nullopt}), ints({7, 8, 9}));
   const Batch positions = batch(ints({2, std::nullopt, 1, 0, 0}));
   check_positions(positions[0], source.rows());
-  const Batch taken = batch(take(source[0], positions[0]), take(source[1], positions[0]), take(source[2], positions[0]));
+  const Batch taken =
+      batch(take(source[0], positions[0]), take(source[1], positions[0]), take(source[2], positions[0]));
   CHECK(taken.rows() == 5);
   CHECK(long_at(taken[0], 0) == 3);
   CHECK(!taken[0].is_valid(1));

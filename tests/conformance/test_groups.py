@@ -16,6 +16,7 @@ from support.duck import Duck, rows_of, same
 from bireme.backends.base import Kernels
 from bireme.backends.reference import ReferenceKernels
 from bireme.data import types as t
+from bireme.data.key_range import KeyRange
 from bireme.data.record import plain
 from bireme.data.types import DataType, to_arrow
 from bireme.errors import Overflow
@@ -141,6 +142,39 @@ def test_every_key_value_is_a_group_of_its_own(backend: Kernels, duck: Duck, key
     table = backend.group_table(spec)
     table.update(batch, 0)
     assert_same(finished(table, spec), grouped_by_duck(duck, batch, spec, ["count"]), 1)
+
+
+@pytest.mark.parametrize("key", [t.INT8, t.INT64, t.UINT32, t.DATE, t.decimal(15, 2), t.TIMESTAMP], ids=str)
+@drawn(8)
+@given(data=st.data())
+def test_settling_gives_whole_groups_and_keeps_the_rest(backend: Kernels, key: DataType, data: st.DataObject) -> None:
+    batch = data.draw(batches([key, t.STRING, t.INT32], few=data.draw(st.booleans())))
+    spec = spec_of([key, t.STRING], [("sum", t.INT32)])
+    values = [None if each is None else stored(each) for each in plain(batch.column(0))]
+    known = sorted(value for value in values if value is not None) or [0]
+    low, high = data.draw(st.sampled_from(known)), data.draw(st.sampled_from(known))
+    table, whole = backend.group_table(spec), ReferenceKernels().group_table(spec)
+    table.update(input_of(batch, spec), 0)
+    whole.update(input_of(batch, spec), 0)
+    finals, states, outside = table.settle(0, KeyRange(known[0], high), KeyRange(low, high))
+    inside = [value is not None and low <= value <= high for value in map(stored, plain(finals.column(0)))]
+    assert all(inside)
+    rest = [stored(value) for value in plain(states.column(0))]
+    assert not any(value is not None and low <= value <= high for value in rest)
+    assert outside == sum(value is not None and value > high for value in rest)
+    assert table.groups == 0
+    table.merge(states)
+    everything = order_of(rows_of([plain(column) for column in finals.columns]) + finished(table, spec), 2)
+    assert_same(everything, finished(whole, spec), 2)
+
+
+def stored(value: pa.Scalar) -> int | None:
+    """The integer that a value is stored as."""
+    if not value.is_valid:
+        return None
+    raw = pa.array([value.as_py()], value.type)
+    integers = raw if pa.types.is_integer(raw.type) else raw.view(f"int{raw.type.bit_width}")
+    return int(integers[0].as_py())
 
 
 @drawn(8)

@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 
 from bireme.data.encoded import EncodedRows
+from bireme.data.key_range import KeyRange
 from bireme.data.schema import Schema
 from bireme.plan.expr import Expr, WindowCall
 from bireme.plan.physical import GroupSpec
@@ -39,6 +40,17 @@ class Program(Protocol):
         Raises DataError (Overflow, ConversionFault) only for values of rows that the predicate keeps.
         """
         ...
+
+
+class Settled(NamedTuple):
+    """Groups of which some are whole: `finals` are keys and results, `states` keys and states of the rest.
+
+    `outside` counts the groups whose key is not where it was said to be.
+    """
+
+    finals: pa.RecordBatch
+    states: pa.RecordBatch
+    outside: int
 
 
 class GroupTable(Protocol):
@@ -63,6 +75,12 @@ class GroupTable(Protocol):
 
     def states(self, partitions: int) -> list[pa.RecordBatch]:
         """Keys and states, split by `partition_of(hash of keys)` into `partitions` batches; empties the table."""
+        ...
+
+    def settle(self, key: int, stated: KeyRange, final: KeyRange) -> Settled:
+        """Results of the groups whose key column `key`, an integer, date or short decimal, lies in `final`, and states
+        of all others (NULL is never final), all of which should lie in `stated`; empties the table.
+        """
         ...
 
     def finish(self) -> pa.RecordBatch:

@@ -1,4 +1,4 @@
-"""Where a pipeline's rows go: onto an edge, into groups, into a top-n, into a join table, into a scalar.
+"""Where a pipeline's rows go: onto an edge, into a top-n, into a join table, into a scalar; into groups is in `group`.
 
 One class a sink of `plan.physical`. `absorb` is called on many compute threads at once, one per slot; state is per
 slot, so nothing is locked. `finish` hands over what was kept.
@@ -12,23 +12,21 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from bireme.backends.base import GroupTable, Kernels
+from bireme.backends.base import Kernels
 from bireme.data.record import concat, record_batch, slices
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
 from bireme.errors import CardinalityFault
 from bireme.operators.base import Emission, Output
 from bireme.operators.filter_project import KeyColumns
+from bireme.operators.group import SEQUENCE_SHIFT
 from bireme.operators.hash_join import PairFinder
 from bireme.operators.order import Order, TopRows
 from bireme.operators.scalar_value import literal_of
 from bireme.operators.states import BuiltTable, QueryStates
 from bireme.plan.expr import Literal
-from bireme.plan.physical import BuildSink, EmitSink, GroupSink, MatchSink, ScalarSink, TopSink
+from bireme.plan.physical import BuildSink, EmitSink, MatchSink, ScalarSink, TopSink
 from bireme.storage.base import BATCH_ROWS_MAX
-
-# A task's rows are numbered within its sequence; a task never has as many as this.
-_SEQUENCE_SHIFT = 40
 
 
 class LiveSink(Protocol):
@@ -82,42 +80,6 @@ class Emit:
         return []
 
 
-class Group:
-    """Groups rows, one table per slot."""
-
-    def __init__(self, sink: GroupSink, partitions: int, kernels: Kernels, slots: int) -> None:
-        self._sink = sink
-        self._partitions = partitions
-        self._kernels = kernels
-        self._tables: list[GroupTable | None] = [None] * slots
-        self.fallbacks: tuple[str, ...] = ()
-
-    @property
-    def nbytes(self) -> int:
-        return sum(table.nbytes for table in self._tables if table is not None)
-
-    def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
-        table = self._tables[slot]
-        if table is None:
-            table = self._tables[slot] = self._kernels.group_table(self._sink.spec)
-            self.fallbacks = table.fallbacks
-        position = sequence << _SEQUENCE_SHIFT
-        for batch in batches:
-            table.update(batch, position)
-            position += batch.num_rows
-        return []
-
-    def finish_parts(self) -> int:
-        self._tables = [table for table in self._tables if table is not None]
-        return len(self._tables)
-
-    def finish(self, part: int) -> list[Emission]:
-        table, self._tables[part] = self._tables[part], None
-        assert table is not None
-        states = table.states(self._partitions)
-        return [Emission(self._sink.edge, index, state) for index, state in enumerate(states) if state.num_rows]
-
-
 class Top:
     """Keeps the first rows, per slot."""
 
@@ -137,7 +99,7 @@ class Top:
         rows = self._slots[slot]
         if rows is None:
             rows = self._slots[slot] = TopRows(self._order, self._sink.limit)
-        position = sequence << _SEQUENCE_SHIFT
+        position = sequence << SEQUENCE_SHIFT
         for batch in batches:
             positions = pa.array(np.arange(position, position + batch.num_rows, dtype=np.int64))
             rows.add(record_batch([*batch.columns, positions], self._names, batch.num_rows))

@@ -17,11 +17,12 @@ from bireme.data.schema import Schema
 from bireme.errors import EngineBug
 from bireme.operators.base import Output
 from bireme.operators.filter_project import FilterProject
+from bireme.operators.group import Group
 from bireme.operators.hash_join import HashJoin
 from bireme.operators.order import Order
 from bireme.operators.scalar_value import literal_batch
 from bireme.operators.scan import TableScan
-from bireme.operators.sinks import Build, Emit, Group, KeepScalar, LiveSink, Match, Top, output_of
+from bireme.operators.sinks import Build, Emit, KeepScalar, LiveSink, Match, Top, output_of
 from bireme.operators.states import QueryStates
 from bireme.plan.expr import Aggregation, SortKey, WindowCall
 from bireme.plan.physical import (
@@ -156,7 +157,7 @@ class PipelineStage:
             case EmitSink() as sink:
                 return Emit(sink, self._partitions, self._kernels)
             case GroupSink() as sink:
-                return Group(sink, self._partitions, self._kernels, slots)
+                return Group(sink, self._partitions, self._kernels, self._states, slots)
             case TopSink() as sink:
                 return Top(sink, schema, self._kernels, self._states, slots)
             case MatchSink() as sink:

@@ -6,14 +6,32 @@ The composition of stages is here and only here; the runtime knows `base.StageSe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from bireme.backends.base import Kernels
 from bireme.config import Levers
+from bireme.data.key_range import EMPTY, KeyRange, exclusive
 from bireme.errors import EngineBug
 from bireme.operators.stage import PipelineStage
-from bireme.operators.states import QueryStates
+from bireme.operators.states import Cluster, QueryStates
 from bireme.plan.physical import Dag, EmitSink, GroupSink, Pipeline, ScanSource, TopSink
 from bireme.storage.base import ScannableSource, Split
+
+# Where less of all ranges than this belongs to one split alone, telling whole groups apart gains nothing.
+_FINAL_SHARE_MIN: Final = 0.5
+
+
+def clusters(ranges: Sequence[KeyRange | None]) -> list[Cluster]:
+    """What each split of a scan states of a key, and what it alone can hold; empty where that is little."""
+    stated = [EMPTY if found is None else found for found in ranges]
+    final = exclusive(ranges)
+    if sum(map(_width, final)) < _FINAL_SHARE_MIN * sum(map(_width, stated)):
+        return []
+    return list(map(Cluster, stated, final))
+
+
+def _width(found: KeyRange) -> int:
+    return 0 if found.is_empty else found.high - found.low + 1
 
 
 class PipelineStages:
@@ -40,7 +58,12 @@ class PipelineStages:
         if not isinstance(scan, ScanSource):
             raise EngineBug(f"pipeline {pipeline.name} reads no table")
         filters = [self._states.resolve(each) for each in scan.filters]
-        return self._source(scan.table, scan.version).splits(scan.columns, filters)
+        source = self._source(scan.table, scan.version)
+        splits = source.splits(scan.columns, filters)
+        if isinstance(pipeline.sink, GroupSink) and pipeline.sink.finals is not None:
+            finals = pipeline.sink.finals
+            self._states.clusters[finals.edge] = clusters(source.key_ranges(finals.column, splits))
+        return splits
 
     def stop(self) -> None:
         self._states.stopped = True

@@ -7,6 +7,7 @@ So nothing here is locked. Freed by `close`, when the query ends.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,8 @@ import pyarrow as pa
 
 from bireme.backends.base import JoinTable
 from bireme.config import Levers
+from bireme.data.ids import EdgeId
+from bireme.data.key_range import KeyRange
 from bireme.data.schema import Schema
 from bireme.errors import Cancelled, EngineBug
 from bireme.plan.expr import Expr, Literal
@@ -40,6 +43,13 @@ class BuiltTable:
         return int(self.batch.nbytes + self.table.nbytes + self.matched.nbytes)
 
 
+class Cluster(NamedTuple):
+    """The range of a key that a split states, and the part of it that no other split of the scan touches."""
+
+    stated: KeyRange
+    final: KeyRange
+
+
 @dataclass(slots=True)
 class QueryStates:
     """The named states of one query, and which levers it may use."""
@@ -47,6 +57,7 @@ class QueryStates:
     levers: Levers
     tables: dict[str, BuiltTable] = field(default_factory=dict)
     scalars: dict[str, Literal] = field(default_factory=dict)
+    clusters: dict[EdgeId, list[Cluster]] = field(default_factory=dict)
     stopped: bool = False
 
     def check(self) -> None:
@@ -76,3 +87,4 @@ class QueryStates:
     def close(self) -> None:
         self.tables.clear()
         self.scalars.clear()
+        self.clusters.clear()

@@ -16,6 +16,7 @@ from bireme.plan.physical import (
     Edge,
     EdgeSource,
     EmitSink,
+    Finals,
     GroupSink,
     Pipeline,
     ProgramStep,
@@ -102,8 +103,8 @@ class Draft:
         )
         if isinstance(opened.source, EdgeSource):
             self._edges[opened.source.edge].consumers.append(identifier)
-        if isinstance(sink, EmitSink | GroupSink | TopSink):
-            self._edges[sink.edge].producers.append(identifier)
+        for edge in output_edges(sink):
+            self._edges[edge].producers.append(identifier)
         return identifier
 
     def dag(self, result: EdgeId, schema: Schema) -> Dag:
@@ -121,6 +122,17 @@ class Draft:
                 )
             )  # fmt: skip
         return Dag(tuple(self._pipelines), tuple(edges), result, schema)
+
+
+def output_edges(sink: Sink) -> tuple[EdgeId, ...]:
+    """The edges that a pipeline with this sink produces for."""
+    match sink:
+        case GroupSink(edge, _, Finals(final)):
+            return (edge, final)
+        case EmitSink(edge) | GroupSink(edge) | TopSink(edge):
+            return (edge,)
+        case _:
+            return ()
 
 
 def is_identity(exprs: tuple[Expr, ...], schema: Schema) -> bool:

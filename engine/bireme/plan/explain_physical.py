@@ -10,6 +10,7 @@ from bireme.plan.physical import (
     Edge,
     EdgeSource,
     EmitSink,
+    Finals,
     GroupSink,
     GroupSpec,
     LimitStep,
@@ -46,6 +47,8 @@ def _pipeline(pipeline: Pipeline, dag: Dag) -> str:
     hint = pipeline.hint
     expected = f"~{format_rows(hint.rows_expected)} rows, {format_bytes(hint.bytes_expected)}"
     lines.append(f"  → {_sink(pipeline.sink, pipeline.schemas[-1], dag)}  [{expected}]")
+    if isinstance(pipeline.sink, GroupSink) and pipeline.sink.finals is not None:
+        lines += _finals(pipeline.sink.finals, pipeline.schemas[-1], dag)
     return "\n".join(lines)
 
 
@@ -109,6 +112,16 @@ def _sink(sink: Sink, schema: Schema, dag: Dag) -> str:
             return f"build {table} on ({', '.join(format_expr(key, schema) for key in keys)})"
         case ScalarSink(scalar):
             return f"keep {scalar}"
+
+
+def _finals(finals: Finals, schema: Schema, dag: Dag) -> list[str]:
+    steps = [f"    {_step(step, before)}" for step, before in zip(finals.steps, finals.schemas, strict=False)]
+    key = schema.names[finals.key]
+    return [
+        f"  clustered by {key}, groups that a split alone can hold:",
+        *steps,
+        f"    → {_edge(dag.edges[finals.edge])}",
+    ]
 
 
 def _aggregates(spec: GroupSpec) -> str:

@@ -1,7 +1,8 @@
 """Relations to pipelines: picks algorithms, cuts big operators at their edges, fuses the rest.
 
 Which aggregates are partitioned, what a sort keeps and which shared relations run once is decided here, from row
-estimates handed in; joins are in `lower_join`. What the estimates are is in `statistics`, what the runtime is told in
+estimates handed in; joins are in `lower_join`, aggregates in
+`lower_group`. What the estimates are is in `statistics`, what the runtime is told in
 `placement`. The input is an optimized plan: no correlated subqueries, no distinct or filtered aggregates, no grouping
 sets.
 """
@@ -15,20 +16,16 @@ from bireme.config import Levers
 from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL, INT64, Field
-from bireme.errors import EngineBug, Unsupported
 from bireme.plan import lower_join
 from bireme.plan.draft import Draft, Opened, is_identity
-from bireme.plan.expr import Aggregation, Call, Column, Expr, ScalarSubquery, SortKey
+from bireme.plan.expr import Call, Column, Expr, ScalarSubquery, SortKey
 from bireme.plan.lookups import MemberEstimates, with_lookups
+from bireme.plan.lower_group import arrange_finals, lower_aggregate
 from bireme.plan.membership import Member
 from bireme.plan.physical import (
-    AggregateStep,
     Dag,
     EmitSink,
-    GroupSink,
-    GroupSpec,
     LimitStep,
-    MergeGroupsStep,
     ProgramStep,
     Scalar,
     ScalarSink,
@@ -41,7 +38,6 @@ from bireme.plan.physical import (
 )
 from bireme.plan.placement import place
 from bireme.plan.relation import Aggregate, Filter, Join, Limit, Project, Rel, Scan, Sort, Union, Values, Window
-from bireme.plan.states import state_schema
 from bireme.plan.statistics.estimator import Estimator
 from bireme.plan.statistics.matching import covered
 from bireme.plan.tree import all_columns, column, columns_in, map_expr, mask_of, remap
@@ -70,7 +66,7 @@ def lower(
     opened = lowering.open(plan)
     result = lowering.draft.edge("result", opened.schema, opened.rows)
     lowering.draft.close(opened, EmitSink(result))
-    dag = lowering.draft.dag(result, plan.schema)
+    dag = arrange_finals(lowering.draft.dag(result, plan.schema))
     if levers.runtime_filters:
         dag = with_lookups(dag, lowering.member_estimates())
     return place(dag)
@@ -239,38 +235,6 @@ def _join(lowering: Lowering, rel: Join) -> Opened:
 # ------------------------------------------------------------------------------------------------------ breakers
 
 
-def _aggregate(lowering: Lowering, rel: Aggregate) -> Opened:
-    if rel.grouping_sets is not None or any(call.distinct or call.filter for call in rel.aggregates):
-        raise EngineBug("an aggregate with DISTINCT, FILTER or grouping sets reached lowering")
-    opened = lowering.open(rel.input)
-    exprs = list(lowering.bind_all(rel.keys, opened))
-    steps = tuple([_aggregate_step(lowering, call, exprs, len(rel.keys), opened) for call in rel.aggregates])
-    inputs = Schema(tuple([Field(f"c{index}", expr.type) for index, expr in enumerate(exprs)]))
-    opened.project(tuple(exprs), inputs.names, inputs)
-    spec = GroupSpec(tuple([key.type for key in rel.keys]), steps)
-    groups = lowering.rows(rel)
-    partitions = lowering.groups_partitions(groups) if rel.keys else 1
-    edge = lowering.draft.edge("groups", state_schema(spec), groups, partitions)
-    lowering.draft.close(opened, GroupSink(edge, spec))
-    merged = lowering.draft.from_edge(edge, Take.PARTITION, "merge groups")
-    merged.add(MergeGroupsStep(spec, rel.schema.names), rel.schema)
-    return merged
-
-
-def _aggregate_step(
-    lowering: Lowering, call: Aggregation, exprs: list[Expr], keys: int, opened: Opened
-) -> AggregateStep:
-    """The aggregate over a column of the group table's input, which is appended to `exprs` where it is new."""
-    if len(call.args) > 1:
-        raise Unsupported(f"the aggregate {call.function} with {len(call.args)} arguments cannot run yet")
-    if not call.args:
-        return AggregateStep(call.function, None, None, call.type)
-    bound = lowering.bind(call.args[0], opened)
-    if bound not in exprs[keys:]:
-        exprs.append(bound)
-    return AggregateStep(call.function, exprs.index(bound, keys), bound.type, call.type)
-
-
 def _sort(lowering: Lowering, rel: Sort) -> Opened:
     opened = lowering.open(rel.input)
     keys = tuple([SortKey(lowering.bind(key.expr, opened), key.descending, key.nulls_first) for key in rel.keys])
@@ -312,7 +276,7 @@ _LOWER: Final[dict[type[Rel], Callable[[Lowering, Any], Opened]]] = {
     Union: _union,
     Limit: _limit,
     Join: _join,
-    Aggregate: _aggregate,
+    Aggregate: lower_aggregate,
     Sort: _sort,
     Window: _window,
 }

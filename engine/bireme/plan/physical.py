@@ -204,11 +204,28 @@ class EmitSink(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Finals(Node):
+    """Groups that are whole as soon as their split has passed go straight on, to `edge`, with their results.
+
+    Key number `key` is the scanned table's `column` in every row, and splits state ranges of it that hardly overlap: a
+    group whose key no other split can hold is final. `steps` are run over the results; `schemas` are those before and
+    after each. A key outside of its split's stated range is a SourceMisstated.
+    """
+
+    edge: EdgeId
+    key: int
+    column: int
+    steps: tuple[ProgramStep, ...]
+    schemas: tuple[Schema, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class GroupSink(Node):
     """Groups what comes, per compute slot; at the end puts the states on an edge, by partition of the keys."""
 
     edge: EdgeId
     spec: GroupSpec
+    finals: Finals | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -255,6 +255,9 @@ class Graph:
         awaited = state.awaited() if state.ordered else None
         if awaited is None or self.running == 0:
             return False
+        before = self.pipelines[holder.edge.producers[awaited[0]]]
+        if any(before.source is own for own, _ in pipeline.sinks):
+            return False  # what is awaited waits for the end of this one
         return awaited[0] != producer or pipeline.in_flight > 0
 
     def _reads(self, holder: BatchHolder, consumer: PipelineId) -> bool:

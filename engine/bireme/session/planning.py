@@ -6,6 +6,7 @@ Decides nothing itself; the rules are in `plan.optimize`, algorithms in `plan.lo
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
@@ -56,14 +57,21 @@ class Planner:
             if known is not None:
                 self._planned[plan] = known  # now the most recent
         if known is None:
-            known = self._plan(plan)
+            known = self._plan(plan, self._levers)
             with self._lock:
                 self._planned[plan] = known
                 while len(self._planned) > _PLANS_KEPT_MAX:
                     del self._planned[next(iter(self._planned))]
         return known
 
-    def _plan(self, plan: Rel) -> tuple[Rel, Dag]:
+    def replan(self, plan: Rel) -> tuple[Rel, Dag]:
+        """As `plan`, from now on without what only holds where statistics do."""
+        planned = self._plan(plan, replace(self._levers, clustering=False))
+        with self._lock:
+            self._planned[plan] = planned
+        return planned
+
+    def _plan(self, plan: Rel, levers: Levers) -> tuple[Rel, Dag]:
         context = self.context()
         optimized = optimize(plan, context)
         dag = lower(
@@ -71,7 +79,7 @@ class Planner:
             estimates=context.estimates,
             shared=shared(optimized),
             partitions_max=self._partitions_max,
-            levers=self._levers,
+            levers=levers,
         )
         return optimized, dag
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from bireme.backends.base import Kernels
 from bireme.config import Config, Levers, config_from
 from bireme.data.record import to_result
-from bireme.errors import ArgumentFault, ConfigError, NameFault, SourceMismatch
+from bireme.errors import ArgumentFault, ConfigError, NameFault, SourceMismatch, SourceMisstated
 from bireme.frontend.catalog import Table
 from bireme.frontend.frame import Frame
 from bireme.operators.stage_set import PipelineStages
@@ -37,6 +37,8 @@ from bireme.storage.base import ScannableSource
 from bireme.storage.local import LocalByteSource, RangeReader
 from bireme.storage.sink import write_file
 from bireme.storage.spill import LocalSpillStore
+
+T = TypeVar("T")
 
 
 def connect(
@@ -173,36 +175,41 @@ class Session:
         return Frame(self, plan, frozenset(recorder.sources))
 
     def collect(self, plan: Rel) -> pa.Table:
-        dag = self._plan(plan)
-        batches = self._loop.wait(self._all(dag))
+        dag, batches = self._answered(plan, lambda dag: (dag, self._loop.wait(self._all(dag))))
         return pa.Table.from_batches([to_result(batch, dag.schema) for batch in batches], dag.schema.to_result_arrow())
 
     def batches(self, plan: Rel) -> Iterator[pa.RecordBatch]:
-        dag = self._plan(plan)
-        return self._pulled(dag)
+        self._plan(plan)
+        return self._pulled(plan)
 
-    def _pulled(self, dag: Dag) -> Iterator[pa.RecordBatch]:
-        stream = self._loop.wait(self._start(dag))
+    def _pulled(self, plan: Rel) -> Iterator[pa.RecordBatch]:
+        dag, stream, batch = self._answered(plan, lambda dag: (dag, *self._loop.wait(self._first(dag))))
         try:
-            while (batch := self._loop.wait(_next(stream))) is not None:
+            while batch is not None:
                 yield to_result(batch, dag.schema)
+                batch = self._loop.wait(_next(stream))
         finally:
             if self._closed.alive:  # else the query has ended with the session
                 self._loop.wait(stream.aclose())
 
     async def batches_async(self, plan: Rel) -> AsyncIterator[pa.RecordBatch]:
         dag = await asyncio.to_thread(self._plan, plan)
-        stream = await asyncio.wrap_future(self._loop.start(self._start(dag)))
         try:
-            while (batch := await asyncio.wrap_future(self._loop.start(_next(stream)))) is not None:
+            stream, batch = await asyncio.wrap_future(self._loop.start(self._first(dag)))
+        except SourceMisstated:
+            _, dag = await asyncio.to_thread(self._planner.replan, plan)
+            stream, batch = await asyncio.wrap_future(self._loop.start(self._first(dag)))
+        try:
+            while batch is not None:
                 yield to_result(batch, dag.schema)
+                batch = await asyncio.wrap_future(self._loop.start(_next(stream)))
         finally:
             if self._closed.alive:
                 await asyncio.shield(asyncio.wrap_future(self._loop.start(stream.aclose())))
 
     def sink_parquet(self, plan: Rel, path: Path) -> int:
         dag = self._plan(plan)
-        return write_file(self._pulled(dag), dag.schema.to_result_arrow(), path, "parquet")
+        return write_file(self._pulled(plan), dag.schema.to_result_arrow(), path, "parquet")
 
     def explain(self, plan: Rel, *, optimized: bool, physical: bool, analyze: bool) -> str:
         if not (physical or analyze):
@@ -213,7 +220,12 @@ class Session:
             text += f"\n\nlevers off: {', '.join(self._config.levers.off)}"
         if not analyze:
             return text
-        return f"{text}\n\n{self._loop.wait(self._profiled(dag))}"
+        try:
+            return f"{text}\n\n{self._loop.wait(self._profiled(dag))}"
+        except SourceMisstated as error:
+            _, dag = self._planner.replan(plan)
+            again = f"{explain_dag(dag)}\n\n{self._loop.wait(self._profiled(dag))}"
+            return f"{text}\n\ngiven up, and run again without clustering: {error}\n\n{again}"
 
     def statistics(self) -> WorkerStatistics:
         """What the session has done and holds: bytes per tier, tasks, spills."""
@@ -225,12 +237,31 @@ class Session:
         self._must_be_open()
         return self._planner.plan(plan)[1]
 
+    def _answered(self, plan: Rel, run: Callable[[Dag], T]) -> T:
+        """What `run` gives; once more, without what rests on statistics, where those have proved wrong.
+
+        That shows before anything of the answer does (`plan.lower_group`).
+        """
+        try:
+            return run(self._plan(plan))
+        except SourceMisstated:
+            return run(self._planner.replan(plan)[1])
+
     def _must_be_open(self) -> None:
         if not self._closed.alive:
             raise ConfigError("the session is closed; connect() a new one")
 
     async def _start(self, dag: Dag) -> ResultStream:
         return self._worker.run(dag, PipelineStages(dag, self._kernels, self._tables.source, self._config.levers))
+
+    async def _first(self, dag: Dag) -> tuple[ResultStream, pa.RecordBatch | None]:
+        """A stream and what it gives first."""
+        stream = await self._start(dag)
+        try:
+            return stream, await _next(stream)
+        except BaseException:
+            await stream.aclose()
+            raise
 
     async def _all(self, dag: Dag) -> list[pa.RecordBatch]:
         stream = await self._start(dag)

@@ -13,6 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bireme.data.key_range import EMPTY, INT64_MAX, KeyRange
 from bireme.data.types import BOOL, STRING, DataType, Kind
 from bireme.plan.source import ColumnStatistics
 from bireme.storage.physical_value import count_decoder
@@ -44,6 +45,18 @@ def array_bounds(array: pa.Array, kind: DataType) -> Bounds:
         return Bounds(rows, nulls=nulls)
     low, high = _least_and_greatest(_as_counts(array))
     return Bounds(rows, decode(low), decode(high), nulls)
+
+
+def array_range(array: pa.Array, kind: DataType) -> KeyRange | None:
+    """The range of an array of integers, dates or short decimals, as the integers it stores; None for other types."""
+    if not (kind.is_integer or kind.kind in (Kind.DATE, Kind.TIMESTAMP, Kind.DECIMAL)):
+        return None
+    if array.null_count == len(array):
+        return EMPTY
+    if pa.types.is_decimal128(array.type):
+        return None
+    low, high = _least_and_greatest(_as_counts(array))
+    return KeyRange(low, high) if high <= INT64_MAX else None
 
 
 def _least_and_greatest(array: pa.Array) -> tuple[Any, Any]:

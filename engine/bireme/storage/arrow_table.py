@@ -14,14 +14,15 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from bireme.data.key_range import KeyRange
 from bireme.data.layout import check_codes, to_engine
 from bireme.data.record import concat
 from bireme.data.schema import Schema
 from bireme.errors import ArgumentFault, ConversionFault, EngineBug, Unsupported
 from bireme.plan.expr import Expr
 from bireme.plan.source import TableStatistics
-from bireme.storage.array_bounds import array_bounds, column_statistics
-from bireme.storage.base import BATCH_ROWS_MAX, ByteRange
+from bireme.storage.array_bounds import array_bounds, array_range, column_statistics
+from bireme.storage.base import BATCH_ROWS_MAX, ByteRange, Split
 from bireme.storage.prune import Bounds, may_be_true
 
 _SAMPLE_ROWS: Final = 2048
@@ -52,6 +53,7 @@ class ArrowSource:
         self._lock = threading.Lock()
         self._statistics: TableStatistics | None = None
         self._bounds: dict[tuple[int, int], Bounds] = {}
+        self._key_ranges: dict[tuple[int, int], KeyRange | None] = {}
 
     @property
     def schema(self) -> Schema:
@@ -88,10 +90,22 @@ class ArrowSource:
         """One split per batch that may hold rows for which all `filters` are TRUE, in row order."""
         kept = list(columns)
         return [
-            ArrowSplit(batch.select(kept))
+            ArrowSplit(batch.select(kept), index)
             for index, batch in enumerate(self._batches)
             if not filters or may_be_true(filters, self._bounds_of(index, kept))
         ]
+
+    def key_ranges(self, column: int, splits: Sequence[Split]) -> list[KeyRange | None]:
+        """The ranges of an integer, date or short decimal column, found by looking; cached."""
+        found = []
+        for split in splits:
+            assert isinstance(split, ArrowSplit)
+            at = (split.index, column)
+            if at not in self._key_ranges:
+                array = self._batches[split.index].column(column)
+                self._key_ranges[at] = array_range(array, self._schema[column].type)
+            found.append(self._key_ranges[at])
+        return found
 
     def _bounds_of(self, index: int, columns: Sequence[int]) -> list[Callable[[], Bounds]]:
         return [partial(self._batch_bounds, index, column) for column in columns]
@@ -112,10 +126,11 @@ class ArrowSource:
 class ArrowSplit:
     """Rows that are in memory already."""
 
-    __slots__ = ("_batch",)
+    __slots__ = ("_batch", "index")
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
+    def __init__(self, batch: pa.RecordBatch, index: int) -> None:
         self._batch = batch
+        self.index = index
 
     @property
     def rows(self) -> int:

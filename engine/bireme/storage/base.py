@@ -14,6 +14,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from bireme.data.encoded import EncodedRows
+from bireme.data.key_range import KeyRange
 from bireme.errors import BiremeError
 from bireme.plan.expr import Expr
 from bireme.plan.source import TableSource
@@ -77,6 +78,12 @@ class ScannableSource(TableSource, Protocol):
 
     def splits(self, columns: Sequence[int], filters: Sequence[Expr]) -> Sequence[Split]:
         """The splits that may hold rows for which all `filters` (over the scanned columns) are TRUE, in row order."""
+        ...
+
+    def key_ranges(self, column: int, splits: Sequence[Split]) -> list[KeyRange | None]:
+        """For each of these splits of the table the range of `column` (a position in the table's schema) that metadata
+        states: of integers, dates and short decimals, NULL aside; None where it states none.
+        """
         ...
 
     def split_count(self) -> int:

@@ -19,13 +19,15 @@ from typing import Final
 
 import pyarrow as pa
 
+from bireme.data.key_range import KeyRange
 from bireme.data.schema import Schema
 from bireme.data.types import Field
 from bireme.errors import SourceMismatch
 from bireme.plan.expr import Expr
 from bireme.plan.source import TableStatistics
+from bireme.storage.base import Split
 from bireme.storage.local import file_version, translate
-from bireme.storage.parquet_bounds import column_bounds
+from bireme.storage.parquet_bounds import column_bounds, key_ranges
 from bireme.storage.parquet_decode import ParquetDecoder
 from bireme.storage.parquet_file import ParquetFile, read_file
 from bireme.storage.parquet_sample import ParquetSample
@@ -63,6 +65,7 @@ class ParquetSource:
         self._decoders = tuple(map(ParquetDecoder, files))
         self._sample = ParquetSample(self._decoders, schema, self.statistics)
         self._bounds: dict[tuple[str, int], list[Bounds]] = {}
+        self._key_ranges: dict[tuple[str, int], list[KeyRange | None]] = {}
         self.files = files
         self._version = _version(files)
 
@@ -105,6 +108,18 @@ class ParquetSource:
             for group, rows in enumerate(decoder.file.row_group_rows)
             if rows and (not filters or may_be_true(filters, self._bounds_of(decoder.file, group, kept)))
         ]
+
+    def key_ranges(self, column: int, splits: Sequence[Split]) -> list[KeyRange | None]:
+        """The ranges that row groups state of an integer, date or short decimal column; cached."""
+        found = []
+        for split in splits:
+            assert isinstance(split, ParquetSplit)
+            ranges = self._key_ranges.get((split.path, column))
+            if ranges is None:
+                file = next(file for file in self.files if file.path == split.path)
+                ranges = self._key_ranges[split.path, column] = key_ranges(file, column)
+            found.append(ranges[split.row_group])
+        return found
 
     def _bounds_of(self, file: ParquetFile, row_group: int, columns: tuple[int, ...]) -> list[Callable[[], Bounds]]:
         return [partial(self._row_group_bounds, file, row_group, column) for column in columns]

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
+from bireme.data.key_range import EMPTY, INT64_MAX, INT64_MIN, KeyRange
 from bireme.data.types import DataType, Kind
 from bireme.plan.expr import Value
 from bireme.storage.parquet_file import ParquetFile
@@ -98,6 +99,36 @@ def column_bounds(file: ParquetFile, column: int) -> list[Bounds]:
         high = None if raw.high is None or decode_high is None else decode_high(raw.high)
         found.append(Bounds(rows, low, high, raw.nulls))
     return found
+
+
+def key_ranges(file: ParquetFile, column: int) -> list[KeyRange | None]:
+    """The ranges of an integer, date or short decimal column by row group, as the integers it stores."""
+    if len(file.leaves[column]) != 1 or not _is_key(file, column):
+        return [None] * len(file.row_group_rows)
+    return [_key_range(rows, raw) for rows, raw in zip(file.row_group_rows, raw_bounds(file, column), strict=True)]
+
+
+def _is_key(file: ParquetFile, column: int) -> bool:
+    kind, leaf = file.schema[column].type, file.metadata.schema.column(file.leaves[column][0])
+    if kind.kind is Kind.TIMESTAMP and stored_unit(leaf) != kind.unit:
+        return False
+    if kind.kind is Kind.DECIMAL and kind.precision > 18:
+        return False
+    stored = leaf.physical_type in ("INT32", "INT64", "FIXED_LEN_BYTE_ARRAY")
+    return stored and (kind.is_integer or kind.kind in (Kind.DATE, Kind.TIMESTAMP, Kind.DECIMAL))
+
+
+def _key_range(rows: int, raw: RawBounds) -> KeyRange | None:
+    if raw.nulls == rows:
+        return EMPTY
+    if raw.low is None or raw.high is None:
+        return None
+    low, high = _key(raw.low), _key(raw.high)
+    return KeyRange(low, high) if low >= INT64_MIN and high <= INT64_MAX else None
+
+
+def _key(raw: Raw) -> int:
+    return int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else int(raw)
 
 
 def low_decoder(file: ParquetFile, column: int) -> Decoder | None:

@@ -38,6 +38,10 @@ class ParquetSplit:
         self.row_group = row_group
 
     @property
+    def path(self) -> str:
+        return self._decoder.file.path
+
+    @property
     def rows(self) -> int:
         return self._rows
 

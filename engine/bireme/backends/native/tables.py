@@ -12,8 +12,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bireme.backends.base import GroupTable, JoinTable
+from bireme.backends.base import GroupTable, JoinTable, Settled
 from bireme.backends.native import _kernels
+from bireme.data.key_range import KeyRange
 from bireme.data.record import record_batch
 from bireme.data.types import DataType, to_arrow
 from bireme.errors import EngineBug, Unsupported
@@ -60,6 +61,10 @@ class NativeGroupTable:
 
     def states(self, partitions: int) -> list[pa.RecordBatch]:
         return [_named(states, "s") for states in self._run(self._table.states, partitions)]
+
+    def settle(self, key: int, stated: KeyRange, final: KeyRange) -> Settled:
+        finals, states, outside = self._run(self._table.settle, key, stated, final)
+        return Settled(_named(finals, "c"), _named(states, "s"), outside)
 
     def finish(self) -> pa.RecordBatch:
         return _named(self._run(self._table.finish), "c")

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from bireme.backends.base import Settled
 from bireme.backends.hash import hash_rows
 from bireme.backends.reference.keys import Rows, group_rows, order_code
+from bireme.backends.reference.rows import split, take_rows
 from bireme.backends.reference.values import repeated
 from bireme.backends.reference.vectors import (
     Bools,
@@ -27,6 +28,7 @@ from bireme.backends.reference.vectors import (
     nulls_of,
     widened,
 )
+from bireme.data.key_range import KeyRange
 from bireme.data.record import concat, plain, record_batch
 from bireme.data.types import FLOAT64, TIMESTAMP, DataType
 from bireme.errors import Unsupported
@@ -350,6 +352,18 @@ class ReferenceGroupTable:
         keys = [states.column(index) for index in range(len(self._spec.key_types))]
         return split(states, hash_rows(keys, states.num_rows), partitions)
 
+    def settle(self, key: int, stated: KeyRange, final: KeyRange) -> Settled:
+        """Results of the groups whose key lies in `final`, and states of the others."""
+        states = self._taken()
+        whole, values, known = (
+            ReferenceGroupTable(self._spec),
+            integers(states.column(key)),
+            ~nulls_of(states.column(key)),
+        )
+        chosen, inside = (known & (values >= low) & (values <= high) for low, high in (final, stated))
+        whole.merge(take_rows(states, np.flatnonzero(chosen)))
+        return Settled(whole.finish(), take_rows(states, np.flatnonzero(~chosen)), int((known & ~inside).sum()))
+
     def finish(self) -> pa.RecordBatch:
         """Keys and results; one row without keys even if nothing came."""
         if not self._spec.key_types and not self._pending:
@@ -361,33 +375,18 @@ class ReferenceGroupTable:
             states = self._nothing()
         for step in self._spec.aggregates:
             width = len(state_types(step))
-            columns.append(
-                AGGREGATES[step.function][2](step, [states.column(index) for index in range(at, at + width)])
-            )
+            parts = [states.column(index) for index in range(at, at + width)]
+            columns.append(AGGREGATES[step.function][2](step, parts))
             at += width
         names = [f"c{index}" for index in range(len(columns))]
         return record_batch(columns, names, states.num_rows)
 
     def _nothing(self) -> pa.RecordBatch:
         """The state of a single group without rows."""
-        columns = []
+        columns: list[pa.Array] = []
         for step in self._spec.aggregates:
-            kinds = state_types(step)
             counted = step.function.startswith(("count", "var", "stddev"))
-            for index, kind in enumerate(kinds):
+            for index, kind in enumerate(state_types(step)):
                 zero = counted or (step.function == "avg" and index == 1)
                 columns.append(repeated(0 if zero else None, kind, 1))
         return record_batch(columns, self._schema.names, 1)
-
-
-def split(batch: pa.RecordBatch, hashes: npt.NDArray[np.uint64], partitions: int) -> list[pa.RecordBatch]:
-    """The rows of each partition, in their order."""
-    chosen = ((hashes >> np.uint64(32)) * np.uint64(partitions)) >> np.uint64(32)
-    return [take_rows(batch, np.flatnonzero(chosen == np.uint64(part))) for part in range(partitions)]
-
-
-def take_rows(batch: pa.RecordBatch, rows: Rows, missing: Bools | None = None) -> pa.RecordBatch:
-    """Rows of a batch by position; NULLs where `missing`."""
-    positions = pa.array(rows, pa.int64(), mask=missing)
-    columns = [column.take(positions) for column in batch.columns]
-    return record_batch(columns, batch.schema.names, len(rows))

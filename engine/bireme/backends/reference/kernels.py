@@ -10,9 +10,10 @@ import pyarrow as pa
 from bireme.backends.base import GroupTable, JoinTable, Program, RowFilter
 from bireme.backends.hash import hash_rows
 from bireme.backends.reference.expressions import Scope, check_supported, kept_rows
-from bireme.backends.reference.groups import ReferenceGroupTable, split, take_rows
+from bireme.backends.reference.groups import ReferenceGroupTable
 from bireme.backends.reference.joins import ReferenceJoinTable
 from bireme.backends.reference.keys import sort_rows
+from bireme.backends.reference.rows import split, take_rows
 from bireme.backends.reference.vectors import nulls_of
 from bireme.backends.reference.windows import compute_window
 from bireme.data.record import record_batch

@@ -1,0 +1,111 @@
+"""Grouping: one table per compute slot, and where splits are clustered by a key, whole groups straight on.
+
+What is handed over at the end are states, which `MergeGroupsStep` merges. A clustered task has a table of its own:
+groups that no other split can hold leave it with their results, the rest joins the slot's table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from bireme.backends.base import GroupTable, Kernels
+from bireme.data.record import record_batch, slices
+from bireme.errors import SourceMisstated
+from bireme.operators.base import Emission
+from bireme.operators.filter_project import FilterProject
+from bireme.operators.states import QueryStates
+from bireme.plan.physical import Finals, GroupSink
+from bireme.storage.base import BATCH_ROWS_MAX
+
+# A task's rows are numbered within its sequence; a task never has as many as this.
+SEQUENCE_SHIFT = 40
+
+
+class Group:
+    """Groups rows, one table per slot."""
+
+    def __init__(self, sink: GroupSink, partitions: int, kernels: Kernels, states: QueryStates, slots: int) -> None:
+        self._sink = sink
+        self._partitions = partitions
+        self._kernels = kernels
+        self._tables: list[GroupTable | None] = [None] * slots
+        self._whole = None if sink.finals is None else WholeGroups(sink.finals, kernels, states)
+        self._passing: list[GroupTable | None] = [None] * slots
+        self._notes: tuple[str, ...] = ()
+
+    @property
+    def fallbacks(self) -> tuple[str, ...]:
+        if self._whole is None or self._whole.can_be_told:
+            return self._notes
+        return (
+            *self._notes,
+            "clustering was dropped: the ranges of the key in splits overlap, or are not stated",
+        )
+
+    @property
+    def nbytes(self) -> int:
+        return sum(table.nbytes for table in (*self._tables, *self._passing) if table is not None)
+
+    def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+        whole = self._whole if self._whole is not None and self._whole.can_be_told else None
+        table = self._table(self._tables if whole is None else self._passing, slot)
+        position = sequence << SEQUENCE_SHIFT
+        for batch in batches:
+            table.update(batch, position)
+            position += batch.num_rows
+        if whole is None:
+            return []
+        emissions, rest = whole.take(table, sequence)
+        if rest.num_rows:
+            self._table(self._tables, slot).merge(rest)
+        return emissions
+
+    def _table(self, tables: list[GroupTable | None], slot: int) -> GroupTable:
+        table = tables[slot]
+        if table is None:
+            table = tables[slot] = self._kernels.group_table(self._sink.spec)
+            self._notes = table.fallbacks
+        return table
+
+    def finish_parts(self) -> int:
+        self._passing.clear()
+        self._tables = [table for table in self._tables if table is not None]
+        return len(self._tables)
+
+    def finish(self, part: int) -> list[Emission]:
+        table, self._tables[part] = self._tables[part], None
+        assert table is not None
+        states = table.states(self._partitions)
+        return [Emission(self._sink.edge, index, state) for index, state in enumerate(states) if state.num_rows]
+
+
+class WholeGroups:
+    """Groups that are final when their split has passed, through the steps that follow them."""
+
+    def __init__(self, finals: Finals, kernels: Kernels, states: QueryStates) -> None:
+        self._finals = finals
+        self._states = states
+        pairs = zip(finals.steps, finals.schemas, strict=False)
+        self._steps = [FilterProject(step, schema, kernels, states) for step, schema in pairs]
+
+    @property
+    def can_be_told(self) -> bool:
+        """Whether the splits turned out to have keys of their own. Then every one is checked, also those with none."""
+        return bool(self._states.clusters[self._finals.edge])
+
+    def take(self, table: GroupTable, sequence: int) -> tuple[list[Emission], pa.RecordBatch]:
+        """Whole groups of a split, on their way, and the states of the rest."""
+        stated, final = self._states.clusters[self._finals.edge][sequence]
+        settled = table.settle(self._finals.key, stated, final)
+        if settled.outside:
+            raise SourceMisstated(
+                f"{settled.outside} values of column {self._finals.column + 1} in split {sequence} of a scan are not "
+                f"between {stated.low} and {stated.high}, as its statistics say; write the file anew"
+            )
+        batch = record_batch(settled.finals.columns, self._finals.schemas[0].names, settled.finals.num_rows)
+        for step in self._steps:
+            batch = step.run(batch)
+        pieces = slices(batch, BATCH_ROWS_MAX) if batch.num_rows else ()
+        return [Emission(self._finals.edge, 0, piece) for piece in pieces], settled.states
