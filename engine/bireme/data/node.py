@@ -24,15 +24,27 @@ class _Entry(weakref.ref["Node"]):
     key: tuple[Any, ...]
 
 
+# An entry is added by one atomic operation of the dict; removing one, for which it is looked at first, needs the lock.
 _TABLE: Final[dict[tuple[Any, ...], _Entry]] = {}
 _LOCK: Final = threading.RLock()
 
 
-def _forget(entry: weakref.ref[Node]) -> None:
-    assert isinstance(entry, _Entry)
+def _forget(entry: _Entry) -> None:
+    key = entry.key
     with _LOCK:
-        if _TABLE.get(entry.key) is entry:
-            del _TABLE[entry.key]
+        if _TABLE.get(key) is entry:
+            del _TABLE[key]
+
+
+def _replace(key: tuple[Any, ...], entry: _Entry, made: Node) -> Node:
+    """`made`, or the equal node that another thread has made since."""
+    with _LOCK:
+        while (known := _TABLE.setdefault(key, entry)) is not entry:
+            live = known()
+            if live is not None:
+                return live
+            del _TABLE[key]
+    return made
 
 
 class Interned(type):
@@ -40,6 +52,7 @@ class Interned(type):
 
     _names: tuple[str, ...] | None
     _defaults: dict[str, Any]
+    _last_defaults: tuple[Any, ...]  # those of the last fields, of which alone there are any
     _setters: tuple[Callable[[Any, Any], None], ...]
     # What makes two nodes equal, where the arguments themselves compare too loosely (1 == True == 1.0).
     intern_key: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None
@@ -52,30 +65,30 @@ class Interned(type):
         names = cls._names
         if names is None:
             names = cls._learn_fields()
-        if kwargs or len(args) != len(names):
+        missing = len(names) - len(args)
+        if kwargs or missing < 0 or missing > len(cls._defaults):
             args = cls._positional(names, args, kwargs)
-        key = (cls, args) if cls.intern_key is None else (cls, *cls.intern_key(args))
+        elif missing:
+            args += cls._last_defaults[-missing:]
+        key = (cls, *args) if cls.intern_key is None else (cls, *cls.intern_key(args))
         entry = _TABLE.get(key)
         if entry is not None:
             found = entry()
             if found is not None:
                 return found
         made: Any = object.__new__(cls)  # type: ignore[arg-type]
-        for setter, value in zip(cls._setters, args, strict=True):
+        for setter, value in zip(cls._setters, args):  # noqa: B905  (as many as names, by now)
             setter(made, value)
-        with _LOCK:
-            entry = _TABLE.get(key)
-            found = entry() if entry is not None else None
-            if found is not None:
-                return found
-            entry = _Entry(made, _forget)
-            entry.key = key
-            _TABLE[key] = entry
+        entry = _Entry(made, _forget)
+        entry.key = key
+        if _TABLE.setdefault(key, entry) is not entry:
+            return _replace(key, entry, made)
         return made
 
     def _learn_fields(cls) -> tuple[str, ...]:
         declared = fields(cls)  # type: ignore[arg-type]
         cls._defaults = {field.name: field.default for field in declared if field.default is not MISSING}
+        cls._last_defaults = tuple(cls._defaults.values())
         cls._setters = tuple(getattr(cls, field.name).__set__ for field in declared)
         cls._names = tuple(field.name for field in declared)
         return cls._names

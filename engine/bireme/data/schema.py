@@ -43,7 +43,12 @@ class Schema(Node):
     @property
     def row_bytes(self) -> int:
         """Usual bytes of one row in a batch, for estimates."""
-        return sum(field.type.width_bytes for field in self.fields)
+        try:
+            return self._memo  # type: ignore[attr-defined,no-any-return]
+        except AttributeError:
+            known = sum([field.type.width_bytes for field in self.fields])
+            object.__setattr__(self, "_memo", known)
+            return known
 
     def positions(self, name: str) -> list[int]:
         """All positions of the columns called `name`, compared without regard to case."""

@@ -25,6 +25,8 @@ DECIMAL128_DIGITS: Final = 38
 class Kind(Enum):
     """The families of types. The values are their names in SQL messages and in saved plans."""
 
+    __hash__ = object.__hash__  # members are single objects; Enum.__hash__ is a call of Python code
+
     NULL = "null"
     BOOL = "boolean"
     INT8 = "tinyint"

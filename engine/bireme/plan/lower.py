@@ -40,7 +40,7 @@ from bireme.plan.placement import place
 from bireme.plan.relation import Aggregate, Filter, Join, Limit, Project, Rel, Scan, Sort, Union, Values, Window
 from bireme.plan.statistics.estimator import Estimator
 from bireme.plan.statistics.matching import covered
-from bireme.plan.tree import all_columns, column, columns_in, map_expr, mask_of, remap
+from bireme.plan.tree import all_columns, column, columns_in, holds_subquery, map_expr, mask_of, remap
 
 # A partition should hold enough groups to be worth a task of its own (about a millisecond of merging).
 _GROUPS_PER_PARTITION: Final = 16_384
@@ -141,6 +141,8 @@ class Lowering:
 
     def bind(self, expr: Expr, opened: Opened) -> Expr:
         """The expression with scalar subqueries replaced by the scalars they become; `opened` waits for those."""
+        if not holds_subquery(expr):
+            return expr
 
         def replace(node: Expr) -> Expr:
             if not isinstance(node, ScalarSubquery):

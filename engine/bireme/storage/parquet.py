@@ -68,6 +68,8 @@ class ParquetSource:
         self._key_ranges: dict[tuple[str, int], list[KeyRange | None]] = {}
         self.files = files
         self._version = _version(files)
+        # The path is that of the file itself: there is nothing to look for as long as the file is the same.
+        self._is_one_file = isinstance(paths, (str, os.PathLike)) and os.path.abspath(paths) == files[0].path
 
     @property
     def schema(self) -> Schema:
@@ -79,6 +81,8 @@ class ParquetSource:
 
     def refresh(self) -> ParquetSource:
         """The table as its files are now: this object where nothing changed. Unchanged files are not read again."""
+        if self._is_one_file and _is_current(self.files[0]):
+            return self
         paths = expand(self._paths, suffix=".parquet")
         if paths == tuple(file.path for file in self.files) and all(map(_is_current, self.files)):
             return self
