@@ -64,7 +64,7 @@ def grouped(rows: int) -> Iterator[pa.Table]:
 
 
 class JoinKeys:
-    """Keys of three sizes for both sides: each side has nine tenths in common with the other, and a tenth of its own."""
+    """Keys of three sizes: nine tenths of each side are found on the other, a tenth is its own."""
 
     def __init__(self, rows: int) -> None:
         self.rows = {"small": max(10, rows // 1_000_000), "medium": max(10, rows // 1_000), "big": rows}
