@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,13 +22,15 @@ MACHINE = {
 
 
 @pytest.fixture(scope="module")
-def page() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("page", BENCH / "page.py")
+def page() -> Iterator[ModuleType]:
+    spec = importlib.util.spec_from_file_location("bench_page", BENCH / "page.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules["bench_page"] = module  # where dataclasses look for their own module
     spec.loader.exec_module(module)
-    return module
+    yield module
+    del sys.modules["bench_page"]
 
 
 def record(query: str, engine: str, *seconds: float, error: str | None = None) -> dict[str, Any]:
