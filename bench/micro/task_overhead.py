@@ -103,6 +103,9 @@ class Stages:
     def splits(self, pipeline: Pipeline) -> Sequence[Any]:
         return self._splits
 
+    def is_kept(self, table: str) -> bool:
+        return False
+
     def stop(self) -> None:
         """Its calls are short."""
 

@@ -19,6 +19,8 @@ from bireme.units import MIB, parse_bytes
 # Theseus' open descendants start demoting at 0.85 of a tier and stop at 0.65.
 _WATERMARK_START: Final = 0.85
 _WATERMARK_STOP: Final = 0.65
+# Below the level to which memory is brought down, so that the cache alone is never what memory is short of.
+_CACHE_SHARE: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +72,7 @@ class Config:
 
     `memory_bytes_max` limits what bireme keeps in memory for all queries of a session; `spill_bytes_max` what it may
     write to `spill_folder`. `pinned_bytes_max` is zero on CPU hosts, where DEVICE is process memory; tests emulate
-    the tier by setting it.
+    the tier by setting it. `cache_share_max` is how much of the memory the cache of decoded columns may use.
     """
 
     threads: int
@@ -80,6 +82,7 @@ class Config:
     pinned_bytes_max: int = 0
     watermark_start: float = _WATERMARK_START
     watermark_stop: float = _WATERMARK_STOP
+    cache_share_max: float = _CACHE_SHARE
     io_threads: int = 4
     preload_bytes_max: int = 256 * MIB
     preload_ahead_count_max: int = 16

@@ -53,6 +53,8 @@ def test_the_simulation_goes_where_it_claims() -> None:
     assert total.cancelled > 10
     assert total.spilled > 50
     assert total.retried > 20
+    assert total.cached > 500
+    assert total.hits > 10
     assert {"OutOfRoom", "Overflow"} <= total.failed.keys()
 
 

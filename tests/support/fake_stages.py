@@ -21,7 +21,7 @@ from bireme.data.types import INT64, Field
 from bireme.errors import EngineBug, Overflow
 from bireme.operators.base import Emission, Output
 from bireme.plan.physical import EmitSink, Pipeline
-from bireme.storage.base import ByteRange, Split
+from bireme.storage.base import ByteRange, ChunkKey, Split
 from support.disk import bytes_of
 
 ROW_SCHEMA = Schema((Field("v", INT64),))
@@ -45,6 +45,18 @@ class FakeSplit:
     @property
     def decoded_bytes(self) -> int:
         return 8 * len(self.values)
+
+    @property
+    def schema(self) -> Schema:
+        return ROW_SCHEMA
+
+    @property
+    def chunk_keys(self) -> tuple[ChunkKey, ...]:
+        """Its rows are their own version: other queries have other files under the same names."""
+        return tuple([ChunkKey(one.path, str(self.values), one.offset, 0) for one in self.ranges[:1]])
+
+    def part(self, columns: Sequence[int]) -> FakeSplit:
+        return self
 
     def decode(self, buffers: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatch]:
         assert [buffer.to_pybytes() for buffer in buffers] == [bytes_of(one) for one in self.ranges]
@@ -221,16 +233,20 @@ class _Call:
 class FakeStages:
     """A StageSet of fake stages."""
 
-    def __init__(self, works: dict[PipelineId, FakeWork], seed: int = 0) -> None:
+    def __init__(self, works: dict[PipelineId, FakeWork], seed: int = 0, is_kept: bool = False) -> None:
         self.counts = Counts()
         self.works = works
         self._rng = random.Random(seed)
+        self._is_kept = is_kept
 
     def stage(self, pipeline: Pipeline) -> FakeStage:
         return FakeStage(pipeline, self.works[pipeline.id], self.counts, self._rng)
 
     def splits(self, pipeline: Pipeline) -> Sequence[Split]:
         return self.works[pipeline.id].splits
+
+    def is_kept(self, table: str) -> bool:
+        return self._is_kept
 
     def stop(self) -> None:
         """Fake calls are short."""

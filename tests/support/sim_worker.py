@@ -15,7 +15,7 @@ from pathlib import Path
 from bireme.config import Config
 from bireme.data.tier import Tier
 from bireme.errors import BiremeError, Cancelled, OutOfRoom, Overflow, StorageError
-from bireme.observe.event import Event, TaskRetried
+from bireme.observe.event import CacheRead, Event, TaskRetried
 from bireme.runtime.memory.ledger import Use
 from bireme.runtime.query import ResultStream
 from bireme.runtime.worker import Worker
@@ -39,10 +39,13 @@ class Plan:
     short_of_memory: float
     fails: float
     close_after: float | None
+    # Whether what is decoded outlives queries; then all queries of the run are the same.
+    is_kept: bool
 
     @classmethod
     def draw(cls, seed: int) -> Plan:
         rng = random.Random(seed)
+        is_kept = rng.random() < 0.3
         room = rng.choice((16, 80, 400, 2_000, 1 << 30))
         config = Config(
             threads=rng.choice((1, 2, 3)),
@@ -60,10 +63,11 @@ class Plan:
             seed,
             config,
             DiskFaults.draw(rng),
-            rng.choice((1, 1, 1, 2, 3)),
+            rng.choice((2, 3, 4) if is_kept else (1, 1, 1, 2, 3)),
             rng.choice((0.0, 0.0, 0.0, 0.05, 0.3)),
             rng.choice((0.0, 0.0, 0.0, 0.02)),
             rng.expovariate(10) if rng.random() < 0.1 else None,
+            is_kept,
         )
 
 
@@ -78,6 +82,8 @@ class Outcome:
     cancelled: int = 0
     spilled: int = 0
     retried: int = 0
+    cached: int = 0
+    hits: int = 0
     trace: list[Event] = field(default_factory=list)
 
     def add(self, other: Outcome) -> None:
@@ -87,6 +93,8 @@ class Outcome:
         self.cancelled += other.cancelled
         self.spilled += other.spilled
         self.retried += other.retried
+        self.cached += other.cached
+        self.hits += other.hits
         for name, count in other.failed.items():
             self.failed[name] = self.failed.get(name, 0) + count
 
@@ -115,8 +123,11 @@ class SimRun:
                 if self.plan.close_after is not None:
                     group.create_task(self._close(worker, self.plan.close_after))
                 self._look_again(worker)
+            self.outcome.cached = worker.cache.nbytes
+            worker.cache.clear()
             self._check_empty(worker)
         self.outcome.trace = [event for _, event in worker.recorder.events()]
+        self.outcome.hits = sum(event.hit_count for event in self.outcome.trace if isinstance(event, CacheRead))
         self.outcome.spilled = self.spill.writes
         self.outcome.retried = sum(isinstance(event, TaskRetried) for event in self.outcome.trace)
         return self.outcome
@@ -129,12 +140,12 @@ class SimRun:
 
     async def _query(self, worker: Worker, number: int) -> None:
         rng = random.Random(1_000 * self.plan.seed + number)
-        case = DagMaker(rng).make()
+        case = DagMaker(random.Random(self.plan.seed) if self.plan.is_kept else rng).make()
         self.stateful = self.stateful or case.stateful
         for work in case.works.values():
             work.short_of_memory, work.fails = self.plan.short_of_memory, self.plan.fails
-        stages = FakeStages(case.works, seed=rng.randrange(1 << 30))
-        await asyncio.sleep(rng.choice((0.0, 0.0, 0.02)))
+        stages = FakeStages(case.works, seed=rng.randrange(1 << 30), is_kept=self.plan.is_kept)
+        await asyncio.sleep(rng.choice((0.0, 0.02, 1.0, 2.0, 3.0) if self.plan.is_kept else (0.0, 0.0, 0.02)))
         got: list[int] = []
         caller = rng.choice((self._read_all, self._read_all, self._pause, self._close_early, self._cancel))
         try:
@@ -226,6 +237,8 @@ class SimRun:
 def check_worker(worker: Worker) -> None:
     """What must hold between any two steps."""
     worker.ledger.check()
+    worker.cache.check()
+    assert worker.cache.nbytes <= worker.ledger.used(Tier.DEVICE, Use.CACHE), f"{worker.cache!r} is not paid for"
     batches = dict.fromkeys(Tier, 0)
     for query in worker._queries.values():
         for holder in query.graph.holders.values():

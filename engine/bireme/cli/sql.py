@@ -40,6 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=FORMATS, default=None, help="table on a terminal, csv elsewhere, by default"
     )
+    parser.add_argument(
+        "--cache", action="store_true", help="keep decoded what is read of the tables, for queries that read it again"
+    )
     parser.add_argument("--dialect", default="duckdb", help="the dialect the query is written in (default: duckdb)")
     parser.add_argument("--memory-limit", default=None, help="memory for the query, such as 4GiB")
     parser.add_argument("--threads", type=int, default=None, help="compute threads (default: all cores)")
@@ -55,6 +58,9 @@ def run(arguments: argparse.Namespace) -> int:
         memory_limit=arguments.memory_limit, threads=arguments.threads, spill_folder=arguments.spill_folder
     ) as session:
         _register(session, arguments)
+        if arguments.cache:
+            for name in session.tables():
+                session.table(name).cache()
         frame = session.sql(text, dialect=arguments.dialect)
         if arguments.explain or arguments.analyze:
             print(frame.explain(physical=True, analyze=arguments.analyze))

@@ -268,6 +268,14 @@ class Frame:
             raise ArgumentFault(f"sink_parquet() takes the path of a file, not {type(path).__name__}")
         return self._runner.sink_parquet(self._plan, Path(path))
 
+    def cache(self) -> Frame:
+        """This frame; from now on the session keeps in memory, decoded, the columns that queries read of its tables.
+
+        Nothing is read yet. A file that changes is read anew. `Session.uncache` ends it.
+        """
+        self._runner.cache(self._plan)
+        return self
+
     def explain(self, *, optimized: bool = True, physical: bool = False, analyze: bool = False) -> str:
         """The plan as text: optimized or as written, with the pipelines, or with what happened when it ran."""
         return self._runner.explain(self._plan, optimized=optimized, physical=physical, analyze=analyze)

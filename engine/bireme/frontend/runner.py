@@ -30,6 +30,10 @@ class Runner(Protocol):
         """Writes all rows to one Parquet file, whole or not at all; returns the number of rows."""
         ...
 
+    def cache(self, plan: Rel) -> None:
+        """From now on keeps decoded what queries read of the tables in `plan`."""
+        ...
+
     def explain(self, plan: Rel, *, optimized: bool, physical: bool, analyze: bool) -> str:
         """The plan as text; with `analyze` it is run and what happened is added."""
         ...

@@ -202,6 +202,28 @@ class ReadByTask(NamedTuple):
     cause: EventId = NO_CAUSE
 
 
+class CacheRead(NamedTuple):
+    """Of a split whose columns are kept, so many bytes were found decoded; others had to be read."""
+
+    query: QueryId
+    pipeline: PipelineId
+    split: int
+    hit_bytes: int
+    hit_count: int
+    miss_count: int
+    cause: EventId = NO_CAUSE
+
+
+class CacheEvicted(NamedTuple):
+    """Decoded column chunks were given up."""
+
+    query: QueryId
+    nbytes: int
+    chunks: int
+    reason: str
+    cause: EventId = NO_CAUSE
+
+
 class BatchSent(NamedTuple):
     query: QueryId
     edge: EdgeId

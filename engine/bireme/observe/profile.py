@@ -38,6 +38,9 @@ class PipelineProfile:
     bytes_decompressed: int = 0
     preload_seconds: float = 0.0
     read_by_task_bytes: int = 0
+    cache_hit_bytes: int = 0
+    cache_hit_count: int = 0
+    cache_miss_count: int = 0
     ended: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -152,6 +155,12 @@ class Profile:
         into.pages_skipped += event.pages_skipped
         into.bytes_decompressed += event.bytes_decompressed
 
+    def _cache_read(self, event: events.CacheRead) -> None:
+        into = self.pipeline(event.pipeline)
+        into.cache_hit_bytes += event.hit_bytes
+        into.cache_hit_count += event.hit_count
+        into.cache_miss_count += event.miss_count
+
     def _demoted(self, event: events.Demoted) -> None:
         into = self.edge(event.edge)
         into.demoted_bytes += event.nbytes
@@ -186,6 +195,7 @@ _FOLDS: dict[type, Callable[[Profile, Any], None]] = {
     events.Preloaded: Profile._preloaded,
     events.ReadByTask: Profile._read_by_task,
     events.SplitScanned: Profile._scanned,
+    events.CacheRead: Profile._cache_read,
     events.Demoted: Profile._demoted,
     events.Promoted: Profile._promoted,
     events.Overbooked: Profile._overbooked,
@@ -217,6 +227,11 @@ def _line(name: str, pipeline: PipelineProfile) -> str:
     if pipeline.read_by_task_bytes:
         parts.append(f"read {format_bytes(pipeline.read_by_task_bytes)} in tasks")
     parts += _scan_parts(pipeline)
+    if pipeline.cache_hit_count or pipeline.cache_miss_count:
+        parts.append(
+            f"cache gave {format_bytes(pipeline.cache_hit_bytes)} ({pipeline.cache_hit_count} chunks), "
+            f"lacked {pipeline.cache_miss_count} chunks"
+        )
     if pipeline.retries:
         parts.append(f"{pipeline.retries} retries")
     return ", ".join(parts + pipeline.notes)

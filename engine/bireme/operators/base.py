@@ -86,6 +86,10 @@ class StageSet(Protocol):
         """The splits of a ScanSource, after pruning; called on the loop when the pipeline may start."""
         ...
 
+    def is_kept(self, table: str) -> bool:
+        """Whether what is decoded of a table's column chunks should outlive the query."""
+        ...
+
     def stop(self) -> None:
         """Asks calls that run to end soon, with Cancelled, because nobody wants their output any more."""
         ...

@@ -34,15 +34,25 @@ def _width(found: KeyRange) -> int:
     return 0 if found.is_empty else found.high - found.low + 1
 
 
+def _nothing_is_kept(_: str) -> bool:
+    return False
+
+
 class PipelineStages:
-    """The `StageSet` of a Dag; `source` gives the table that a scan names."""
+    """The `StageSet` of a Dag; `source` gives the table that a scan names, `is_kept` tells whether to cache it."""
 
     def __init__(
-        self, dag: Dag, kernels: Kernels, source: Callable[[str, str], ScannableSource], levers: Levers
+        self,
+        dag: Dag,
+        kernels: Kernels,
+        source: Callable[[str, str], ScannableSource],
+        levers: Levers,
+        is_kept: Callable[[str], bool] = _nothing_is_kept,
     ) -> None:
         self._dag = dag
         self._kernels = kernels
         self._source = source
+        self._is_kept = is_kept
         self._states = QueryStates(levers)
 
     def stage(self, pipeline: Pipeline) -> PipelineStage:
@@ -64,6 +74,9 @@ class PipelineStages:
             finals = pipeline.sink.finals
             self._states.clusters[finals.edge] = clusters(source.key_ranges(finals.column, splits))
         return splits
+
+    def is_kept(self, table: str) -> bool:
+        return self._is_kept(table)
 
     def stop(self) -> None:
         self._states.stopped = True

@@ -26,6 +26,7 @@ from bireme.plan.physical import Dag, Edge, EdgeSource, Take
 from bireme.runtime.compute.policy import rank
 from bireme.runtime.compute.task import Supplier
 from bireme.runtime.holder.batch_holder import BatchHolder
+from bireme.runtime.holder.column_cache import ColumnCache
 from bireme.runtime.holder.state import Entry, Feed
 from bireme.runtime.memory.ledger import Ledger
 from bireme.runtime.pipeline import LivePipeline, Phase
@@ -37,6 +38,7 @@ class Services(Protocol):
     clock: Clock
     recorder: Recorder
     ledger: Ledger
+    cache: ColumnCache
 
     def offer(self, supplier: Supplier) -> None:
         """A pipeline has work for Compute."""
@@ -72,6 +74,7 @@ class Graph:
         self.clock = services.clock
         self.recorder = services.recorder
         self.ledger = services.ledger
+        self.cache = services.cache
         self.closed = False
         self.running = 0
         self.outcome: asyncio.Future[BiremeError | None] = asyncio.get_running_loop().create_future()

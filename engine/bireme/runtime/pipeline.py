@@ -18,15 +18,7 @@ from bireme.data.batch import Batch
 from bireme.data.ids import QueryId
 from bireme.data.tier import Tier
 from bireme.errors import EngineBug
-from bireme.observe.event import (
-    Noted,
-    OutputDropped,
-    PipelineEnded,
-    PipelineOpened,
-    SplitScanned,
-    TaskEnded,
-    TaskRetried,
-)
+from bireme.observe.event import OutputDropped, PipelineEnded, PipelineOpened, TaskRetried
 from bireme.operators.base import Stage
 from bireme.plan.physical import (
     BuildSink,
@@ -39,11 +31,12 @@ from bireme.plan.physical import (
     Take,
 )
 from bireme.runtime.compute.estimate import History
-from bireme.runtime.compute.task import Fetch, Made, Result, Task, TaskKind, no_bytes
+from bireme.runtime.compute.task import Made, Result, SplitInput, Task, TaskKind
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.state import Entry, Feed
 from bireme.runtime.memory.ledger import Reservation, Use
 from bireme.storage.base import Split
+from bireme.storage.kept_split import KeptSplit
 
 if TYPE_CHECKING:
     from bireme.runtime.graph import Graph
@@ -73,9 +66,10 @@ class LivePipeline:
         self.sinks: list[tuple[BatchHolder, int]] = []
         self.dependents: list[LivePipeline] = []
         self.splits: Sequence[Split] = ()
-        self.loaded: dict[int, tuple[Fetch, Reservation]] = {}
+        self.loaded: dict[int, SplitInput] = {}
         self.fetch_next = 0
         self.fetching = 0
+        self.is_kept = False
         self.inputs_max: int | None = None
         self.next_input = 0
         self.in_flight = 0
@@ -139,7 +133,11 @@ class LivePipeline:
             return self.source.state.finished and self.next_input < self.source.edge.partitions
         if self.inputs_max is None or self.next_input >= self.inputs_max:
             return False
-        return not self.splits or self.next_input in self.loaded or not self.splits[self.next_input].ranges
+        return not self.splits or self.next_input in self.loaded or self.is_in_memory(self.next_input)
+
+    def is_in_memory(self, index: int) -> bool:
+        """Whether a split needs nothing fetched, and nothing leased."""
+        return not self.splits[index].ranges
 
     def next_task(self) -> Task:
         self.in_flight += 1
@@ -165,8 +163,8 @@ class LivePipeline:
         task.split = split = self.splits[index]
         task.rows_in, task.basis = split.rows, split.decoded_bytes
         if index in self.loaded:
-            task.fetch, task.reservation = self.loaded.pop(index)
-            task.bytes_in = task.reservation.nbytes
+            task.input = given = self.loaded.pop(index)
+            task.split, task.bytes_in, task.basis = given.split, given.room.nbytes, given.split.decoded_bytes
         self.next_input += 1
         if self.fetch_next < len(self.splits):
             self.graph.want_bytes(self)
@@ -199,13 +197,16 @@ class LivePipeline:
 
     def deliver(self, task: Task, result: Result, grant: Reservation, slot: int) -> None:
         self._out(task)
-        self._record(task, result, slot)
+        for event in task.events(result, slot, self.pipeline.id):
+            self.graph.recorder.record(event)
         if self.graph.closed or self.phase >= Phase.STOPPING:
             self._drop(task, result.rows)
             return
         try:
             self._account(task, result)
             self._put(task, result, grant)
+            if isinstance(task.split, KeptSplit) and isinstance(source := self.pipeline.source, ScanSource):
+                self.graph.cache.keep(task.split, grant, table=source.table, query=self.query)
         finally:
             self._let_go(task)
         if task.kind is TaskKind.FINISH:
@@ -266,21 +267,8 @@ class LivePipeline:
                 self._state_room.resize(result.state_bytes)
         # What a scan decodes may be more than what it gives; columns that it gives as they are count in both.
         made = result.nbytes if result.scanned is None else max(result.nbytes, result.scanned.bytes_held_max)
-        self._history.learn(task.basis, made + max(0, result.state_bytes - before))
-
-    def _record(self, task: Task, result: Result, slot: int) -> None:
-        recorder, pipeline = self.graph.recorder, self.pipeline.id
-        recorder.record(
-            TaskEnded(
-                self.query, pipeline, task.id, task.kind.value, slot, task.sequence, task.rows_in, task.bytes_in,
-                result.rows, result.nbytes, result.state_bytes, task.grant_bytes, result.started,
-                result.started - task.ready_at, result.seconds,
-            )
-        )  # fmt: skip
-        if result.scanned is not None:
-            recorder.record(SplitScanned(self.query, pipeline, task.sequence, *result.scanned[:5]))
-        for text in result.notes:
-            recorder.record(Noted(self.query, pipeline, text))
+        kept = task.split.fresh_bytes if isinstance(task.split, KeptSplit) else 0
+        self._history.learn(task.basis, made + kept + max(0, result.state_bytes - before))
 
     def _drop(self, task: Task, rows: int) -> None:
         if rows:
@@ -303,9 +291,9 @@ class LivePipeline:
         if task.holder is not None:
             for entry in task.entries:
                 task.holder.consume(entry)
-        if task.reservation is not None:
-            task.fetch = no_bytes
-            task.reservation.release()
+        if task.input is not None:
+            task.input.release()
+            task.split = None
 
     # ------------------------------------------------------------------------------------- advancing
 
@@ -316,6 +304,7 @@ class LivePipeline:
         source = self.pipeline.source
         if isinstance(source, ScanSource):
             self.splits = self.graph.stages.splits(self.pipeline)
+            self.is_kept = self.graph.stages.is_kept(source.table)
             self.inputs_max = len(self.splits)
             if self.splits:
                 self.graph.want_bytes(self)
@@ -357,8 +346,8 @@ class LivePipeline:
         """Gives back what waits to become tasks."""
         while self._requeued:
             self._let_go(self._requeued.popleft())
-        for _, reservation in self.loaded.values():
-            reservation.release()
+        for given in self.loaded.values():
+            given.release()
         self.loaded.clear()
 
     def _inputs_over(self) -> bool:

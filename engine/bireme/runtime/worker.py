@@ -27,6 +27,7 @@ from bireme.runtime.compute.executor import ComputeExecutor
 from bireme.runtime.compute.task import Supplier
 from bireme.runtime.graph import Graph
 from bireme.runtime.holder.batch_holder import BatchHolder, HolderStatistics
+from bireme.runtime.holder.column_cache import ColumnCache
 from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.executor import MemoryExecutor
 from bireme.runtime.memory.ledger import Ledger, Use
@@ -59,6 +60,7 @@ class WorkerStatistics:
     bytes_peak: dict[Tier, int]
     bytes_max: dict[Tier, int]
     state_bytes: int
+    cache_bytes: int
     spill_bytes: int
     waiting_for_room: int
     events: int
@@ -92,6 +94,7 @@ class Worker:
                 Tier.DISK: config.spill_bytes_max,
             }
         )
+        self.cache = ColumnCache(self.recorder, bytes_max=int(config.cache_share_max * config.memory_bytes_max))
         self._source = source
         self._spill = spill
         self._make_threads = threads
@@ -163,6 +166,7 @@ class Worker:
         self.memory = MemoryExecutor(
             self.room,
             self.mover,
+            cache=self.cache,
             holders=self._holders,
             queued=self._is_queued,
             watermark_start=config.watermark_start,
@@ -219,6 +223,7 @@ class Worker:
         finally:
             self._stop.set()
             self._watchdog.close()
+            self.cache.clear()
             self._compute_threads.close()
             self._io_threads.close()
 
@@ -277,6 +282,7 @@ class Worker:
             bytes_peak={tier: self.ledger.peaks[tier] for tier in tiers},
             bytes_max={tier: self.ledger.limits[tier] for tier in tiers},
             state_bytes=self.ledger.used(Tier.DEVICE, Use.STATE),
+            cache_bytes=self.cache.nbytes,
             spill_bytes=self._spill.bytes_used,
             waiting_for_room=len(self.room.wants),
             events=self.recorder.count,

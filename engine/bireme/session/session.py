@@ -26,9 +26,11 @@ from bireme.operators.stage_set import PipelineStages
 from bireme.plan.explain import explain
 from bireme.plan.explain_physical import explain_dag
 from bireme.plan.functions import suggest
-from bireme.plan.physical import Dag
+from bireme.plan.physical import Dag, ScanSource
 from bireme.plan.relation import Rel, Scan
+from bireme.plan.tree import relations
 from bireme.plan.wire import from_json
+from bireme.runtime.holder.column_cache import CachedTable
 from bireme.runtime.worker import ResultStream, Worker, WorkerStatistics
 from bireme.session.loop_thread import LoopThread
 from bireme.session.planning import Planner
@@ -100,13 +102,20 @@ class Session:
     # ----------------------------------------------------------------------------------------------- tables
 
     def register(self, name: str, data: Any) -> None:
-        """Names Parquet files (a path, a list, a glob, a folder) or Arrow data (pyarrow, polars, pandas)."""
+        """Names Parquet files (a path, a list, a glob, a folder) or Arrow data (pyarrow, polars, pandas).
+
+        What a name stood for before is no longer cached.
+        """
         self._must_be_open()
         self._tables.register(name, data)
+        if self._tables.unkeep(name):
+            self.uncache(name)
 
     def drop(self, name: str) -> None:
         """Forgets a name; frames made with it still run."""
         self._tables.drop(name)
+        if self._tables.unkeep(name):
+            self.uncache(name)
 
     def tables(self) -> list[str]:
         """The names that are registered."""
@@ -138,6 +147,27 @@ class Session:
         schema = table.schema
         scan = Scan(table.name, table.version, schema, tuple(range(len(schema))))
         return Frame(self, scan, frozenset([source]))
+
+    # ------------------------------------------------------------------------------------------------ cache
+
+    def cache(self, plan: Rel) -> None:
+        self._must_be_open()
+        for relation in relations(plan):
+            if isinstance(relation, Scan):
+                self._tables.keep(relation.table)
+
+    def uncache(self, name: str | None = None) -> None:
+        """Gives up what is cached of a table, or of all, and caches it no more."""
+        self._must_be_open()
+        wanted = self._tables.kept() if name is None else [name.lower()]
+        for table in wanted:
+            self._tables.unkeep(table)
+        self._loop.wait(_dropped(self._worker, frozenset(wanted)))
+
+    def cached(self) -> list[CachedTable]:
+        """What is cached now, by table."""
+        self._must_be_open()
+        return self._loop.wait(_cached(self._worker))
 
     # ---------------------------------------------------------------------------------------------- queries
 
@@ -216,6 +246,9 @@ class Session:
             return explain(self._planner.optimize(plan) if optimized else plan)
         chosen, dag = self._planner.plan(plan)
         text = f"{explain(chosen)}\n\n{explain_dag(dag)}"
+        kept = [table for table in self._tables.kept() if table in _scanned(dag)]
+        if kept:
+            text += f"\n\ncached: {', '.join(kept)}"
         if self._config.levers.off:
             text += f"\n\nlevers off: {', '.join(self._config.levers.off)}"
         if not analyze:
@@ -252,7 +285,12 @@ class Session:
             raise ConfigError("the session is closed; connect() a new one")
 
     async def _start(self, dag: Dag) -> ResultStream:
-        return self._worker.run(dag, PipelineStages(dag, self._kernels, self._tables.source, self._config.levers))
+        return self._worker.run(dag, self._stages(dag))
+
+    def _stages(self, dag: Dag) -> PipelineStages:
+        return PipelineStages(
+            dag, self._kernels, self._tables.source, self._config.levers, is_kept=self._tables.is_kept
+        )
 
     async def _first(self, dag: Dag) -> tuple[ResultStream, pa.RecordBatch | None]:
         """A stream and what it gives first."""
@@ -313,6 +351,10 @@ class _Recorder:
         return Scan(table.name, table.version, table.schema, node.columns, node.filters)
 
 
+def _scanned(dag: Dag) -> set[str]:
+    return {pipeline.source.table.lower() for pipeline in dag.pipelines if isinstance(pipeline.source, ScanSource)}
+
+
 def _kernels(backend: str) -> Kernels:
     if backend == "native":
         from bireme.backends.native import NativeKernels
@@ -355,6 +397,14 @@ class _House:
 
 async def _next(stream: ResultStream) -> pa.RecordBatch | None:
     return await anext(stream, None)
+
+
+async def _cached(worker: Worker) -> list[CachedTable]:
+    return worker.cache.tables()
+
+
+async def _dropped(worker: Worker, tables: frozenset[str]) -> None:
+    worker.cache.drop(lambda table: table.lower() in tables)
 
 
 async def _statistics(worker: Worker) -> WorkerStatistics:

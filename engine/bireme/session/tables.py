@@ -29,6 +29,8 @@ class SessionTables:
     def __init__(self) -> None:
         self._named: dict[str, tuple[str, ScannableSource]] = {}
         self._sources: weakref.WeakValueDictionary[tuple[str, str], ScannableSource] = weakref.WeakValueDictionary()
+        # Replaced, never changed: the loop looks at it without the lock.
+        self._kept: frozenset[str] = frozenset()
         self._numbers = itertools.count()
         self._lock = threading.Lock()
 
@@ -44,6 +46,25 @@ class SessionTables:
         with self._lock:
             if self._named.pop(name.lower(), None) is None:
                 raise ArgumentFault(f"no table is called {name!r}")
+
+    def keep(self, table: str) -> None:
+        """What is decoded of a table is to outlive queries."""
+        with self._lock:
+            self._kept |= {table.lower()}
+
+    def unkeep(self, table: str) -> bool:
+        """The opposite; says whether it was so."""
+        with self._lock:
+            was_kept = table.lower() in self._kept
+            self._kept -= {table.lower()}
+        return was_kept
+
+    def is_kept(self, table: str) -> bool:
+        return table.lower() in self._kept
+
+    def kept(self) -> list[str]:
+        """All tables of which that is so."""
+        return sorted(self._kept)
 
     def anonymous(self, data: Any) -> tuple[Table, ScannableSource]:
         """A table that only the frame that holds it knows."""

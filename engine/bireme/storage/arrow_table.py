@@ -22,7 +22,7 @@ from bireme.errors import ArgumentFault, ConversionFault, EngineBug, Unsupported
 from bireme.plan.expr import Expr
 from bireme.plan.source import TableStatistics
 from bireme.storage.array_bounds import array_bounds, array_range, column_statistics
-from bireme.storage.base import BATCH_ROWS_MAX, ByteRange, Split
+from bireme.storage.base import BATCH_ROWS_MAX, ByteRange, ChunkKey, Split
 from bireme.storage.prune import Bounds, may_be_true
 
 _SAMPLE_ROWS: Final = 2048
@@ -89,8 +89,9 @@ class ArrowSource:
     def splits(self, columns: Sequence[int], filters: Sequence[Expr]) -> Sequence[ArrowSplit]:
         """One split per batch that may hold rows for which all `filters` are TRUE, in row order."""
         kept = list(columns)
+        schema = self._schema.select(kept)
         return [
-            ArrowSplit(batch.select(kept), index)
+            ArrowSplit(batch.select(kept), schema, index)
             for index, batch in enumerate(self._batches)
             if not filters or may_be_true(filters, self._bounds_of(index, kept))
         ]
@@ -126,10 +127,11 @@ class ArrowSource:
 class ArrowSplit:
     """Rows that are in memory already."""
 
-    __slots__ = ("_batch", "index")
+    __slots__ = ("_batch", "index", "schema")
 
-    def __init__(self, batch: pa.RecordBatch, index: int) -> None:
+    def __init__(self, batch: pa.RecordBatch, schema: Schema, index: int) -> None:
         self._batch = batch
+        self.schema = schema
         self.index = index
 
     @property
@@ -144,6 +146,14 @@ class ArrowSplit:
     @property
     def ranges(self) -> tuple[ByteRange, ...]:
         return ()
+
+    @property
+    def chunk_keys(self) -> tuple[ChunkKey, ...]:
+        """There is nothing to keep."""
+        return ()
+
+    def part(self, columns: Sequence[int]) -> ArrowSplit:
+        return ArrowSplit(self._batch.select(list(columns)), self.schema.select(columns), self.index)
 
     def decode(self, buffers: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatch]:
         yield self._batch

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
 from bireme.data.encoded import EncodedRows
 from bireme.data.key_range import KeyRange
+from bireme.data.schema import Schema
 from bireme.errors import BiremeError
 from bireme.plan.expr import Expr
 from bireme.plan.source import TableSource
@@ -38,12 +39,25 @@ class ByteRange:
         return self.offset + self.length
 
 
+class ChunkKey(NamedTuple):
+    """Names the content of one column chunk: another one after the file was written anew."""
+
+    path: str
+    version: str
+    row_group: int
+    column: int
+
+
 class Split(Protocol):
     """A piece of a table that one task reads.
 
     `rows` is exact where metadata says so, else an estimate; `decoded_bytes` an estimate of what `decode` makes.
-    `ranges` are the bytes it needs, in order of offset, coalesced; empty for data already in memory.
+    `ranges` are the bytes it needs, in order of offset, coalesced; empty for data already in memory. `chunk_keys` name
+    its columns for a cache of what they decode to; empty where there is nothing to keep.
     """
+
+    @property
+    def schema(self) -> Schema: ...
 
     @property
     def rows(self) -> int: ...
@@ -53,6 +67,13 @@ class Split(Protocol):
 
     @property
     def ranges(self) -> tuple[ByteRange, ...]: ...
+
+    @property
+    def chunk_keys(self) -> tuple[ChunkKey, ...]: ...
+
+    def part(self, columns: Sequence[int]) -> Split:
+        """The same rows with only the columns at these positions."""
+        ...
 
     def decode(self, buffers: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatch]:
         """Batches of the scanned columns in engine layout, from the bytes of `ranges`, one buffer each.

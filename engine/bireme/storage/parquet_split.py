@@ -15,7 +15,7 @@ from bireme.data.record import record_batch
 from bireme.data.schema import Schema
 from bireme.data.types import STRING
 from bireme.errors import SourceCorrupt
-from bireme.storage.base import BATCH_ROWS_MAX, ByteRange
+from bireme.storage.base import BATCH_ROWS_MAX, ByteRange, ChunkKey
 from bireme.storage.byte_range import coalesce
 from bireme.storage.parquet_decode import Fetched, ParquetDecoder, Wanted
 from bireme.storage.parquet_encoding import Encoding
@@ -65,6 +65,20 @@ class ParquetSplit:
             leaves = [leaf for column in self._columns for leaf in file.leaves[column]]
             self._ranges = coalesce(file.chunk_range(self.row_group, leaf) for leaf in leaves)
         return self._ranges
+
+    @property
+    def schema(self) -> Schema:
+        return self._schema
+
+    @property
+    def chunk_keys(self) -> tuple[ChunkKey, ...]:
+        file = self._decoder.file
+        return tuple([ChunkKey(file.path, file.version, self.row_group, column) for column in self._columns])
+
+    def part(self, columns: Sequence[int]) -> ParquetSplit:
+        """The same row group with only the columns at these positions."""
+        kept = tuple([self._columns[index] for index in columns])
+        return ParquetSplit(self._decoder, self.row_group, kept, self._schema.select(columns))
 
     def decode(self, buffers: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatch]:
         """Batches of the columns in engine layout, from the bytes of `ranges`."""

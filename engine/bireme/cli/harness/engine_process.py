@@ -46,6 +46,7 @@ class EngineProcess:
             threads=setup.threads,
             memory_limit=setup.memory_limit,
             hot=setup.hot,
+            cache=setup.cache,
             levers=engine.levers,
         )
         if opened.get("error"):

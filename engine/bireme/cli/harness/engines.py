@@ -16,12 +16,13 @@ from bireme.units import parse_bytes
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What an engine is opened with. `hot` loads the tables into the engine's own memory."""
+    """What an engine is opened with. `hot` loads the tables into the engine's own memory, `cache` is bireme's alone."""
 
     tables: dict[str, Path]
     threads: int
     memory_limit: str | None
     hot: bool
+    cache: bool
     levers: str
 
 
@@ -49,13 +50,13 @@ class _Bireme:
     def __init__(self, opening: Opening) -> None:
         from bireme.session import connect
 
-        if opening.hot:
-            raise ConfigError("bireme has no cache of tables yet")
         self._session = connect(
             threads=opening.threads, memory_limit=opening.memory_limit, levers=opening.levers or None
         )
         for table, path in opening.tables.items():
             self._session.register(table, path)
+            if opening.hot or opening.cache:
+                self._session.table(table).cache()
 
     def run(self, sql: str) -> pa.Table:
         return self._session.sql(sql).collect()

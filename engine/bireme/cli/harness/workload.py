@@ -44,13 +44,16 @@ class EngineChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """How a workload runs. `hot` has every engine load the tables into its own memory before queries are timed."""
+    """How a workload runs. `hot` has every engine read from its own memory: tables that it loads, or what a first run
+    of each query, which is not timed, leaves in its cache. `cache` has bireme alone use its cache.
+    """
 
     engines: tuple[EngineChoice, ...]
     threads: int
     memory_limit: str | None = None
     runs: int = 1
     hot: bool = False
+    cache: bool = False
 
 
 def parse_engines(text: str) -> tuple[EngineChoice, ...]:

@@ -40,6 +40,7 @@ def _setup(arguments: argparse.Namespace) -> Setup:
         memory_limit=arguments.memory_limit,
         runs=arguments.runs,
         hot=arguments.hot,
+        cache=arguments.cache,
     )
 
 
@@ -53,7 +54,7 @@ def _workload(arguments: argparse.Namespace) -> Workload:
 
 def _title(arguments: argparse.Namespace) -> str:
     return f"TPC-H at scale {arguments.scale:g}{', rows in random order' if arguments.shuffled else ''}" + (
-        ", tables loaded before" if arguments.hot else ""
+        ", tables in memory" if arguments.hot else ", bireme with its cache" if arguments.cache else ""
     )
 
 
@@ -68,6 +69,7 @@ def _write(path: Path, reports: Reports, arguments: argparse.Namespace, setup: S
             memory_limit=setup.memory_limit,
             shuffled=arguments.shuffled,
             hot=setup.hot,
+            cache=setup.cache,
         )
     except OSError as error:
         raise SinkFailed(f"cannot write {path}: {error.strerror}") from error

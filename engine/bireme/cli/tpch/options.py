@@ -25,5 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hot", action="store_true", help="engines load the tables into their own memory before queries are timed"
     )
+    parser.add_argument(
+        "--cache", action="store_true", help="bireme keeps decoded what it reads; others read the files again"
+    )
     parser.add_argument("--json", type=Path, default=None, help="also write JSON lines to this file")
     parser.add_argument("--data", type=Path, default=None, help="folder that keeps the generated data")

@@ -8,7 +8,7 @@ order.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -17,10 +17,12 @@ import pyarrow as pa
 from bireme.backends.base import ScanCounts
 from bireme.clock import Clock
 from bireme.data.batch import measure
-from bireme.data.ids import EdgeId, QueryId, TaskId
+from bireme.data.ids import EdgeId, PipelineId, QueryId, TaskId
 from bireme.errors import OutOfRoom
+from bireme.observe.event import Event, Noted, SplitScanned, TaskEnded
 from bireme.operators.base import Output, Stage
 from bireme.runtime.holder.batch_holder import BatchHolder
+from bireme.runtime.holder.column_cache import Lease
 from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.ledger import Reservation
 from bireme.storage.base import Split
@@ -32,6 +34,25 @@ Fetch = Callable[[], Sequence[pa.Buffer]]
 def no_bytes() -> Sequence[pa.Buffer]:
     """Of a split that needs none, or no longer."""
     return ()
+
+
+class SplitInput:
+    """A split on its way to a task, its bytes, and what these take: room, and a lease of what is decoded already."""
+
+    __slots__ = ("fetch", "lease", "room", "split")
+
+    def __init__(self, split: Split, room: Reservation, lease: Lease | None) -> None:
+        self.split = split
+        self.room = room
+        self.lease = lease
+        self.fetch: Fetch = no_bytes
+
+    def release(self) -> None:
+        """Gives everything back; idempotent."""
+        self.fetch = no_bytes
+        if self.lease is not None:
+            self.lease.release()
+        self.room.release()
 
 
 class TaskKind(Enum):
@@ -87,8 +108,8 @@ class Task:
     """One unit of compute. `rows_in` and `bytes_in` are of its input; its need is estimated from `basis`."""
 
     __slots__ = (
-        "_done", "_pieces", "alone", "attempt", "basis", "bytes_in", "entries", "fetch", "grant_bytes", "holder",
-        "id", "kind", "need_bytes", "ready_at", "reservation", "rows_in", "sequence", "split", "stage", "supplier",
+        "_done", "_pieces", "alone", "attempt", "basis", "bytes_in", "entries", "grant_bytes", "holder",
+        "id", "input", "kind", "need_bytes", "ready_at", "rows_in", "sequence", "split", "stage", "supplier",
     )  # fmt: skip
 
     def __init__(self, supplier: Supplier, stage: Stage, identity: TaskId, kind: TaskKind, sequence: int) -> None:
@@ -100,8 +121,7 @@ class Task:
         self.holder: BatchHolder | None = None
         self.entries: Sequence[Entry] = ()
         self.split: Split | None = None
-        self.fetch: Fetch = no_bytes
-        self.reservation: Reservation | None = None
+        self.input: SplitInput | None = None
         self.rows_in = 0
         self.bytes_in = 0
         self.basis = 0
@@ -136,6 +156,19 @@ class Task:
         result.seconds = clock.now() - result.started
         return result
 
+    def events(self, result: Result, slot: int, pipeline: PipelineId) -> Iterator[Event]:
+        """What is to be recorded of it once it has run."""
+        query = self.supplier.query
+        yield TaskEnded(
+            query, pipeline, self.id, self.kind.value, slot, self.sequence, self.rows_in, self.bytes_in,
+            result.rows, result.nbytes, result.state_bytes, self.grant_bytes, result.started,
+            result.started - self.ready_at, result.seconds,
+        )  # fmt: skip
+        if result.scanned is not None:
+            yield SplitScanned(query, pipeline, self.sequence, *result.scanned[:5])
+        for text in result.notes:
+            yield Noted(query, pipeline, text)
+
     def halve(self) -> bool:
         """Cuts the piece that did not fit into two. False where the input cannot be cut any more."""
         if self._pieces is None:
@@ -160,7 +193,7 @@ class Task:
         if self.kind is TaskKind.FINISH:
             return self.stage.finish(self.sequence, slot)
         assert self.split is not None
-        return self.stage.run_split(self.split, self.fetch(), self.sequence, slot)
+        return self.stage.run_split(self.split, () if self.input is None else self.input.fetch(), self.sequence, slot)
 
 
 class Supplier(Protocol):

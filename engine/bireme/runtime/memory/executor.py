@@ -1,6 +1,7 @@
 """The Memory executor: makes room on DEVICE for those who wait, and keeps it below its watermark.
 
-It asks `policy` whom to move and has `mover` move them; it decides nothing itself. Requests on demand are
+It asks `policy` whom to move and has `mover` move them; it decides nothing itself. What is only cached goes before
+anything is moved. Requests on demand are
 correctness: served one at a time, until the waiting reservation fits. The watermark is an optimisation and never
 takes what is queued.
 """
@@ -15,6 +16,7 @@ from bireme.data.ids import EventId
 from bireme.data.tier import Tier
 from bireme.observe.event import NO_CAUSE
 from bireme.runtime.holder.batch_holder import BatchHolder
+from bireme.runtime.holder.column_cache import ColumnCache
 from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.ledger import Use
 from bireme.runtime.memory.mover import Mover
@@ -34,6 +36,7 @@ class MemoryExecutor:
         room: Room,
         mover: Mover,
         *,
+        cache: ColumnCache,
         holders: Callable[[], Iterable[BatchHolder]],
         queued: Queued,
         watermark_start: float,
@@ -41,6 +44,7 @@ class MemoryExecutor:
     ) -> None:
         self._room = room
         self._mover = mover
+        self._cache = cache
         self._holders = holders
         self._queued = queued
         self._start = watermark_start
@@ -113,10 +117,14 @@ class MemoryExecutor:
         ]
 
     async def _demote(self, shortfall: int, *, spare_queued: bool, cause: EventId) -> bool:
-        """Moves what the policy chooses. Says whether any batch moved."""
+        """Gives up what is only cached, then moves what the policy chooses. Says whether any bytes came back."""
+        freed = self._cache.evict(shortfall)
+        if freed >= shortfall:
+            return True
+        shortfall -= freed
         chosen = choose_demotions(self._candidates(), shortfall, spare_queued=spare_queued)
         if not chosen:
-            return False
+            return freed > 0
         for victim in chosen:
             holder, entry = victim.handle
             holder.state.start_move(entry)
@@ -126,7 +134,7 @@ class MemoryExecutor:
                 moves = [group.create_task(self._move(victim, cause)) for victim in chosen]
         finally:
             self.moving -= len(chosen)
-        return any(move.result() == "" for move in moves)
+        return freed > 0 or any(move.result() == "" for move in moves)
 
     async def _move(self, victim: Candidate, cause: EventId) -> str:
         holder, entry = victim.handle

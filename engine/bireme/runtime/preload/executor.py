@@ -17,10 +17,11 @@ import pyarrow as pa
 from bireme.clock import Clock
 from bireme.data.tier import Tier
 from bireme.errors import BiremeError, OutOfRoom, StorageError
-from bireme.observe.event import Preloaded, ReadByTask
+from bireme.observe.event import CacheRead, Preloaded, ReadByTask
 from bireme.observe.recorder import Recorder
-from bireme.runtime.compute.task import Fetch, Supplier
+from bireme.runtime.compute.task import SplitInput, Supplier
 from bireme.runtime.holder.batch_holder import BatchHolder
+from bireme.runtime.holder.column_cache import Lease
 from bireme.runtime.holder.state import Access, Entry
 from bireme.runtime.memory.ledger import Reservation, Use
 from bireme.runtime.memory.mover import Mover
@@ -28,7 +29,8 @@ from bireme.runtime.memory.room import Purpose, Room
 from bireme.runtime.pipeline import LivePipeline, Phase
 from bireme.runtime.preload.policy import ScanView, choose_fetch, promotion_room
 from bireme.runtime.threads import Threads
-from bireme.storage.base import ByteSource
+from bireme.storage.base import ByteSource, Split
+from bireme.storage.kept_split import KeptSplit
 
 _PROMOTE_PER_PIPELINE_MAX = 2
 
@@ -108,7 +110,7 @@ class PreloadExecutor:
                 del self._scans[scan]
                 continue
             count += scan.ahead
-            nbytes += sum([reservation.nbytes for _, reservation in scan.loaded.values()])
+            nbytes += sum([given.room.nbytes for given in scan.loaded.values()])
             if scan in refused:
                 continue
             views.append(
@@ -116,7 +118,7 @@ class PreloadExecutor:
                     scan.rank,
                     scan.ahead,
                     scan.pipeline.hint.prefetch_depth,
-                    _split_bytes(scan, scan.fetch_next),
+                    _bytes_of(scan.splits[scan.fetch_next]),
                     scan,
                 )
             )
@@ -126,31 +128,53 @@ class PreloadExecutor:
     async def _fetch(self, scan: LivePipeline) -> bool:
         """Starts fetching the next split of `scan`. False where there is no room for one that is only ahead of need."""
         index = scan.fetch_next
-        nbytes = _split_bytes(scan, index)
+        split, lease = self._looked_up(scan, index)
+        nbytes = _bytes_of(split)
         room: Reservation | None = self._room.reserve_nowait(Tier.DEVICE, nbytes, Use.BUFFER)
+        if room is None and scan.ahead:
+            _let_go(lease)
+            return False
         if room is None:
-            if scan.ahead:
-                return False
             room = await self._wait_room(scan, nbytes)
         if room is None:
+            _let_go(lease)
             return True
+        given = SplitInput(split, room, lease)
         if scan.graph.closed or scan.phase is not Phase.OPEN or scan.fetch_next != index:
-            room.release()
+            given.release()
             return True
         scan.fetch_next += 1
-        ranges = scan.splits[index].ranges
-        if self._source.is_resident(ranges):
-            self._leave_to_task(scan, index, room, partial(self._source.read_all, ranges))
-            return True
-        scan.fetching += 1
-        started = self._clock.now()
-        future = self._io.submit(self._source.read_all, ranges)
-        future.add_done_callback(lambda done: self._fetched(scan, index, room, started, done))
+        self._start(scan, index, given)
         return True
 
-    def _leave_to_task(self, scan: LivePipeline, index: int, room: Reservation, read: Fetch) -> None:
-        scan.loaded[index] = (read, room)
-        self._recorder.record(ReadByTask(scan.query, scan.pipeline.id, index, room.nbytes))
+    def _looked_up(self, scan: LivePipeline, index: int) -> tuple[Split, Lease | None]:
+        """The split and, where its columns are kept, what the cache has of them."""
+        split = scan.splits[index]
+        if not scan.is_kept:
+            return split, None
+        lease = scan.graph.cache.lease(split.chunk_keys, scan.query)
+        return KeptSplit(split, lease.found), lease
+
+    def _start(self, scan: LivePipeline, index: int, given: SplitInput) -> None:
+        ranges = given.split.ranges
+        if given.lease is not None:
+            hits, count = len(given.lease.found), len(given.split.chunk_keys)
+            read = CacheRead(scan.query, scan.pipeline.id, index, given.lease.hit_bytes, hits, count - hits)
+            self._recorder.record(read)
+        if not ranges:
+            self._ready(scan, index, given)
+        elif self._source.is_resident(ranges):
+            given.fetch = partial(self._source.read_all, ranges)
+            self._recorder.record(ReadByTask(scan.query, scan.pipeline.id, index, given.room.nbytes))
+            self._ready(scan, index, given)
+        else:
+            scan.fetching += 1
+            started = self._clock.now()
+            future = self._io.submit(self._source.read_all, ranges)
+            future.add_done_callback(lambda done: self._fetched(scan, index, given, started, done))
+
+    def _ready(self, scan: LivePipeline, index: int, given: SplitInput) -> None:
+        scan.loaded[index] = given
         scan.graph.touch(scan)
         scan.graph.settle()
 
@@ -165,22 +189,23 @@ class PreloadExecutor:
         self,
         scan: LivePipeline,
         index: int,
-        room: Reservation,
+        given: SplitInput,
         started: float,
         done: asyncio.Future[list[pa.Buffer]],
     ) -> None:
         scan.fetching -= 1
         error = done.exception() if not done.cancelled() else None
         if error is not None or done.cancelled() or scan.graph.closed or scan.phase is not Phase.OPEN:
-            room.release()
+            given.release()
             if error is not None:
                 scan.fail(None, _translated(error))
         else:
             buffers = done.result()
-            scan.loaded[index] = (lambda: buffers, room)
+            given.fetch = lambda: buffers
+            scan.loaded[index] = given
             seconds = self._clock.now() - started
-            ranges = len(scan.splits[index].ranges)
-            self._recorder.record(Preloaded(scan.query, scan.pipeline.id, index, ranges, room.nbytes, seconds))
+            read = Preloaded(scan.query, scan.pipeline.id, index, len(buffers), given.room.nbytes, seconds)
+            self._recorder.record(read)
         scan.graph.touch(scan)
         scan.graph.fetched()
 
@@ -211,13 +236,18 @@ class PreloadExecutor:
             return
 
 
-def _split_bytes(scan: LivePipeline, index: int) -> int:
-    return sum([one.length for one in scan.splits[index].ranges])
+def _bytes_of(split: Split) -> int:
+    return sum([one.length for one in split.ranges])
+
+
+def _let_go(lease: Lease | None) -> None:
+    if lease is not None:
+        lease.release()
 
 
 def _skip_memory(scan: LivePipeline) -> None:
     """Splits without byte ranges are in memory already."""
-    while scan.fetch_next < len(scan.splits) and not scan.splits[scan.fetch_next].ranges:
+    while scan.fetch_next < len(scan.splits) and scan.is_in_memory(scan.fetch_next):
         scan.fetch_next += 1
 
 
