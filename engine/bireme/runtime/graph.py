@@ -23,7 +23,7 @@ from bireme.errors import BiremeError, EngineBug
 from bireme.observe.recorder import Recorder
 from bireme.operators.base import StageSet
 from bireme.plan.physical import Dag, Edge, EdgeSource, Take
-from bireme.runtime.compute.policy import rank
+from bireme.runtime.compute.policy import distances_to_result, rank
 from bireme.runtime.compute.task import Supplier
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.column_cache import ColumnCache
@@ -371,25 +371,6 @@ class Graph:
         """Whether it is the caller's turn: there is a batch to read, or one that was taken and not yet handed over."""
         state = self.result.state
         return self.result_feed.waiting > 0 or any(entry.place >= 0 for entry in state.entries.values())
-
-
-def distances_to_result(dag: Dag) -> dict[PipelineId, int]:
-    """How many pipelines lie between each pipeline and the result; states count like edges."""
-    edges = {edge.id: edge for edge in dag.edges}
-    readers: dict[PipelineId, list[PipelineId]] = {pipeline.id: [] for pipeline in dag.pipelines}
-    distances: dict[PipelineId, int] = {}
-    for edge in edges.values():
-        for producer in edge.producers:
-            readers[producer] += edge.consumers
-            if edge.id == dag.result:
-                distances[producer] = 0
-    for pipeline in dag.pipelines:
-        for earlier in pipeline.after:
-            readers[earlier].append(pipeline.id)
-    for pipeline in reversed(dag.pipelines):
-        known = [distances[reader] + 1 for reader in readers[pipeline.id] if reader in distances]
-        distances[pipeline.id] = min([*known, distances.get(pipeline.id, len(dag.pipelines))])
-    return distances
 
 
 def _still_wants(dependent: LivePipeline) -> bool:

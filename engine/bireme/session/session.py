@@ -7,7 +7,6 @@ to the runtime; this only joins them.
 from __future__ import annotations
 
 import asyncio
-import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,6 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from bireme.backends.base import Kernels
 from bireme.config import Config, Levers, config_from
 from bireme.data.record import to_result
 from bireme.errors import ArgumentFault, ConfigError, NameFault, SourceMismatch, SourceMisstated
@@ -32,13 +30,12 @@ from bireme.plan.tree import relations
 from bireme.plan.wire import from_json
 from bireme.runtime.holder.column_cache import CachedTable
 from bireme.runtime.worker import ResultStream, Worker, WorkerStatistics
+from bireme.session.house import House, abandoned, close, kernels_of, range_reader_of
 from bireme.session.loop_thread import LoopThread
 from bireme.session.planning import Planner
 from bireme.session.tables import SessionTables
 from bireme.storage.base import ScannableSource
-from bireme.storage.local import LocalByteSource, RangeReader
 from bireme.storage.sink import write_file
-from bireme.storage.spill import LocalSpillStore
 
 T = TypeVar("T")
 
@@ -69,17 +66,17 @@ class Session:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._kernels = _kernels(config.backend)
+        self._kernels = kernels_of(config.backend)
         self._tables = SessionTables()
         self._planner = Planner(self._tables, self._kernels, config.threads, config.levers)
         self._loop = LoopThread("bireme-loop")
-        self._house = _House(config, _range_reader(config.backend))
+        self._house = House(config, range_reader_of(config.backend))
         try:
             self._worker = self._loop.wait(self._house.open())
         except BaseException:
             self._loop.close()
             raise
-        self._closed = weakref.finalize(self, _abandoned, self._loop, self._house)
+        self._closed = weakref.finalize(self, abandoned, self._loop, self._house)
 
     def __repr__(self) -> str:
         state = "open" if self._closed.alive else "closed"
@@ -96,7 +93,7 @@ class Session:
     def close(self) -> None:
         """Cancels what still runs, and gives back threads, memory and spill files. Idempotent."""
         if self._closed.detach() is not None:
-            _close(self._loop, self._house)
+            close(self._loop, self._house)
         self._tables.clear()
 
     # ----------------------------------------------------------------------------------------------- tables
@@ -355,46 +352,6 @@ def _scanned(dag: Dag) -> set[str]:
     return {pipeline.source.table.lower() for pipeline in dag.pipelines if isinstance(pipeline.source, ScanSource)}
 
 
-def _kernels(backend: str) -> Kernels:
-    if backend == "native":
-        from bireme.backends.native import NativeKernels
-
-        return NativeKernels()
-    if backend == "reference":
-        from bireme.backends.reference import ReferenceKernels
-
-        return ReferenceKernels()
-    raise ConfigError(f"the backends are native and reference, not {backend!r}")
-
-
-def _range_reader(backend: str) -> RangeReader | None:
-    if backend != "native":
-        return None
-    from bireme.backends.native.file_ranges import read_ranges
-
-    return read_ranges
-
-
-class _House:
-    """A worker and what it reads from and spills to, opened and closed together on the loop."""
-
-    def __init__(self, config: Config, reader: RangeReader | None) -> None:
-        self._source = LocalByteSource(reader=reader)
-        self._spill = LocalSpillStore(config.spill_folder, bytes_max=config.spill_bytes_max)
-        self._worker = Worker(config, source=self._source, spill=self._spill)
-
-    async def open(self) -> Worker:
-        await self._worker.start()
-        return self._worker
-
-    async def close(self) -> None:
-        try:
-            await self._worker.close()
-        finally:
-            self._spill.close()
-            self._source.close()
-
-
 async def _next(stream: ResultStream) -> pa.RecordBatch | None:
     return await anext(stream, None)
 
@@ -409,18 +366,3 @@ async def _dropped(worker: Worker, tables: frozenset[str]) -> None:
 
 async def _statistics(worker: Worker) -> WorkerStatistics:
     return worker.statistics()
-
-
-def _abandoned(loop: LoopThread, house: _House) -> None:
-    """Closes what a forgotten session left. The collector may be running on a thread that closing would wait for."""
-    if threading.current_thread() is threading.main_thread():
-        _close(loop, house)
-    else:
-        threading.Thread(target=_close, args=(loop, house), name="bireme-close", daemon=True).start()
-
-
-def _close(loop: LoopThread, house: _House) -> None:
-    try:
-        loop.wait(house.close())
-    finally:
-        loop.close()

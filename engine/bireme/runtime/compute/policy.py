@@ -10,6 +10,8 @@ from bisect import insort
 from enum import Enum
 from typing import Final
 
+from bireme.data.ids import PipelineId
+from bireme.plan.physical import Dag
 from bireme.runtime.compute.task import Supplier
 
 RETRIES_BEFORE_SPLIT: Final = 1
@@ -19,6 +21,25 @@ RETRIES_MAX: Final = 3
 def rank(*, query: int, distance: int, position: int) -> tuple[int, ...]:
     """The rank of a pipeline: `distance` counts pipelines to the result, `position` is its place in the plan."""
     return query, distance, position
+
+
+def distances_to_result(dag: Dag) -> dict[PipelineId, int]:
+    """How many pipelines lie between each pipeline and the result; states count like edges."""
+    edges = {edge.id: edge for edge in dag.edges}
+    readers: dict[PipelineId, list[PipelineId]] = {pipeline.id: [] for pipeline in dag.pipelines}
+    distances: dict[PipelineId, int] = {}
+    for edge in edges.values():
+        for producer in edge.producers:
+            readers[producer] += edge.consumers
+            if edge.id == dag.result:
+                distances[producer] = 0
+    for pipeline in dag.pipelines:
+        for earlier in pipeline.after:
+            readers[earlier].append(pipeline.id)
+    for pipeline in reversed(dag.pipelines):
+        known = [distances[reader] + 1 for reader in readers[pipeline.id] if reader in distances]
+        distances[pipeline.id] = min([*known, distances.get(pipeline.id, len(dag.pipelines))])
+    return distances
 
 
 class ReadyList:

@@ -1,0 +1,71 @@
+"""What a session lives on: the backend's kernels, and a worker with the files it reads and the folder it spills to."""
+
+from __future__ import annotations
+
+import threading
+
+from bireme.backends.base import Kernels
+from bireme.config import Config
+from bireme.errors import ConfigError
+from bireme.runtime.worker import Worker
+from bireme.session.loop_thread import LoopThread
+from bireme.storage.local import LocalByteSource, RangeReader
+from bireme.storage.spill import LocalSpillStore
+
+
+def kernels_of(backend: str) -> Kernels:
+    """The backend of that name. Raises ConfigError."""
+    if backend == "native":
+        from bireme.backends.native import NativeKernels
+
+        return NativeKernels()
+    if backend == "reference":
+        from bireme.backends.reference import ReferenceKernels
+
+        return ReferenceKernels()
+    raise ConfigError(f"the backends are native and reference, not {backend!r}")
+
+
+def range_reader_of(backend: str) -> RangeReader | None:
+    """How that backend likes bytes of files to come into memory; None where it does not care."""
+    if backend != "native":
+        return None
+    from bireme.backends.native.file_ranges import read_ranges
+
+    return read_ranges
+
+
+class House:
+    """A worker and what it reads from and spills to, opened and closed together on the loop."""
+
+    def __init__(self, config: Config, reader: RangeReader | None) -> None:
+        self._source = LocalByteSource(reader=reader)
+        self._spill = LocalSpillStore(config.spill_folder, bytes_max=config.spill_bytes_max)
+        self._worker = Worker(config, source=self._source, spill=self._spill)
+
+    async def open(self) -> Worker:
+        await self._worker.start()
+        return self._worker
+
+    async def close(self) -> None:
+        try:
+            await self._worker.close()
+        finally:
+            self._spill.close()
+            self._source.close()
+
+
+def abandoned(loop: LoopThread, house: House) -> None:
+    """Closes what a forgotten session left. The collector may be running on a thread that closing would wait for."""
+    if threading.current_thread() is threading.main_thread():
+        close(loop, house)
+    else:
+        threading.Thread(target=close, args=(loop, house), name="bireme-close", daemon=True).start()
+
+
+def close(loop: LoopThread, house: House) -> None:
+    """Ends everything that a session has started."""
+    try:
+        loop.wait(house.close())
+    finally:
+        loop.close()
