@@ -18,7 +18,7 @@ from support.tpc_data import query_texts, tables, tpcds_folder, tpch_folder
 
 import bireme as bm
 from bireme.operators.stage import PipelineStage
-from bireme.plan import lookups
+from bireme.plan import lookups, share_scans
 from bireme.plan.physical import Lookup, ScanSource
 from bireme.plan.verify_physical import complaints, verify_dag
 from bireme.plan.wire import to_json
@@ -41,6 +41,9 @@ class _Asked:
             rows = zip(*[column.to_pylist() for column in keys.columns], strict=True)
             self._known.append((lookup.columns, {row for row in rows if None not in row}))
 
+    def encoded(self) -> str:
+        return "a test drops rows"
+
     def decode(self, buffers):
         for batch in self._split.decode(buffers):
             mask = [True] * batch.num_rows
@@ -59,6 +62,8 @@ def strict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookups, "_KEPT_MAX_WAITING", 1.0)
     monkeypatch.setattr(lookups, "_WAITING_FACTOR", 0.0)
     monkeypatch.setattr(lookups, "_LOOKUPS_MAX", 99)
+    monkeypatch.setattr(share_scans, "_SCANNED_MIN", 0)
+    monkeypatch.setattr(share_scans, "_KEPT_MAX", 1.0)
     monkeypatch.setattr(_Asked, "dropped", 0)
     run_split, plan = PipelineStage.run_split, Planner.plan
 
@@ -158,7 +163,10 @@ def test_a_selective_build_reaches_scans_that_are_not_joined_with_it(tpch: bm.Se
     query = """
         select sum(l_extendedprice) from lineitem, part where p_partkey = l_partkey and p_brand = 'Brand#23'
         and l_quantity < (select 0.2 * avg(l_quantity) from lineitem where l_partkey = p_partkey)"""
-    assert len(asked(tpch, query)["lineitem"]) == 2
+    assert asked(tpch, query)["lineitem"] == ["(l_partkey) in table0"]
+    plan = tpch.sql(query).explain(physical=True).partition("pipeline 0")[2]
+    assert plan.count("scan lineitem") == 1
+    assert plan.count("«shared» partition") == 2
 
 
 def test_an_outer_join_keeps_its_rows(tpch: bm.Session) -> None:

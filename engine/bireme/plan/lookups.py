@@ -7,14 +7,14 @@ is made to wait, so that has to drop most rows and to be much smaller than the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Final
 
-from bireme.data.ids import PipelineId
-from bireme.plan.membership import Member, Memberships, scans
-from bireme.plan.physical import Dag, EdgeSource, Lookup, Pipeline, ScanSource
+from bireme.plan.membership import Member, MemberEstimates, Memberships, scans
+from bireme.plan.physical import Dag, Lookup, Pipeline, ScanSource
+from bireme.plan.pipeline_order import PipelineOrder, in_order
 
 # A scan switches off what keeps more than this, so it need not start with it.
 _KEPT_MAX: Final = 0.9
@@ -27,17 +27,6 @@ _SCANNED_MIN: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True)
-class MemberEstimates:
-    """What the choice needs to know: rows of a scan's table and of a join table, and the share of the rows of a scan
-    that are members of a table.
-    """
-
-    scanned: Callable[[ScanSource], float]
-    built: Callable[[str], float]
-    kept: Callable[[ScanSource, Member], float]
-
-
-@dataclass(frozen=True, slots=True)
 class _Choice:
     """A lookup that may pay, for the pipeline with this number."""
 
@@ -46,10 +35,9 @@ class _Choice:
     kept: float
 
 
-def with_lookups(dag: Dag, estimates: MemberEstimates) -> Dag:
+def with_lookups(dag: Dag, memberships: Memberships, estimates: MemberEstimates) -> Dag:
     """The same Dag with lookups in its scans."""
-    memberships = Memberships(dag)
-    order = _Order(dag)
+    order = PipelineOrder(dag)
     chosen: dict[int, list[_Choice]] = {}
     readers = [(pipeline, source) for pipeline, source in scans(dag) if estimates.scanned(source) >= _SCANNED_MIN]
     # Large scans first: where two scans could each wait for the other's build, the large one gains most.
@@ -61,7 +49,7 @@ def with_lookups(dag: Dag, estimates: MemberEstimates) -> Dag:
 
 
 def _chosen(
-    pipeline: Pipeline, source: ScanSource, memberships: Memberships, estimates: MemberEstimates, order: _Order
+    pipeline: Pipeline, source: ScanSource, memberships: Memberships, estimates: MemberEstimates, order: PipelineOrder
 ) -> list[_Choice]:
     taken: list[_Choice] = []
     rows = estimates.scanned(source)
@@ -102,70 +90,8 @@ def _adds_nothing(choice: _Choice, taken: list[_Choice], memberships: Membership
     return False
 
 
-# ------------------------------------------------------------------------------------------------------ the order
-
-
-class _Order:
-    """Which pipelines come after which: what each needs, as bits, and what it waits for in addition."""
-
-    def __init__(self, dag: Dag) -> None:
-        self._dag = dag
-        self.direct: list[int] = []
-        for pipeline in dag.pipelines:
-            needs = _bits(pipeline.after)
-            if isinstance(pipeline.source, EdgeSource):
-                needs |= _bits(dag.edges[pipeline.source.edge].producers)
-            self.direct.append(needs)
-        self._all: list[int] = []
-        for needs in self.direct:  # pipelines come after those they need
-            self._all.append(self._closed(needs))
-        self.added: dict[int, set[PipelineId]] = {}
-
-    def _closed(self, needs: int) -> int:
-        found = needs
-        while needs:
-            low = needs & -needs
-            found |= self._all[low.bit_length() - 1]
-            needs ^= low
-        return found
-
-    def waits(self, pipeline: int, other: int) -> bool:
-        """Whether `pipeline` starts after `other` is done."""
-        return bool(self._all[pipeline] >> other & 1)
-
-    def let_wait(self, pipeline: int, other: PipelineId) -> bool:
-        """Makes `pipeline` wait for `other`, unless that would go in a circle."""
-        if pipeline == other or self.waits(other, pipeline):
-            return False
-        self.direct[pipeline] |= 1 << other
-        self.added.setdefault(pipeline, set()).add(other)
-        news = self._all[other] | 1 << other
-        for later, needs in enumerate(self._all):
-            if later == pipeline or needs >> pipeline & 1:
-                self._all[later] |= news
-        return True
-
-    def sequence(self) -> list[int]:
-        """The pipelines, each after those it needs, else in their order."""
-        done, found = 0, []
-        waiting = list(range(len(self.direct)))
-        while waiting:
-            ready = next(each for each in waiting if not self.direct[each] & ~done)
-            waiting.remove(ready)
-            found.append(ready)
-            done |= 1 << ready
-        return found
-
-
-def _bits(numbers: tuple[PipelineId, ...]) -> int:
-    found = 0
-    for number in numbers:
-        found |= 1 << number
-    return found
-
-
-def _applied(dag: Dag, chosen: dict[int, list[_Choice]], order: _Order) -> Dag:
-    """The Dag with the choices made, its pipelines in an order in which each comes after those it needs."""
+def _applied(dag: Dag, chosen: dict[int, list[_Choice]], order: PipelineOrder) -> Dag:
+    """The Dag with the choices made."""
     pipelines = list(dag.pipelines)
     for number, choices in chosen.items():
         pipeline, source = pipelines[number], pipelines[number].source
@@ -175,21 +101,4 @@ def _applied(dag: Dag, chosen: dict[int, list[_Choice]], order: _Order) -> Dag:
         after = tuple(sorted({*pipeline.after, *order.added.get(number, ())}))
         pipelines[number] = replace(pipeline, source=asking, after=after)
     made = replace(dag, pipelines=tuple(pipelines))
-    return _renumbered(made, order.sequence()) if order.added else made
-
-
-def _renumbered(dag: Dag, sequence: list[int]) -> Dag:
-    """The Dag with its pipelines in this sequence, numbered anew."""
-    numbers = {old: PipelineId(new) for new, old in enumerate(sequence)}
-
-    def renumbered(pipelines: tuple[PipelineId, ...]) -> tuple[PipelineId, ...]:
-        return tuple([numbers[each] for each in pipelines])
-
-    pipelines = [
-        replace(dag.pipelines[old], id=numbers[old], after=tuple(sorted(renumbered(dag.pipelines[old].after))))
-        for old in sequence
-    ]
-    edges = [
-        replace(edge, producers=renumbered(edge.producers), consumers=renumbered(edge.consumers)) for edge in dag.edges
-    ]
-    return replace(dag, pipelines=tuple(pipelines), edges=tuple(edges))
+    return in_order(made) if order.added else made

@@ -19,9 +19,9 @@ from bireme.data.types import BOOL, INT64, Field
 from bireme.plan import lower_join
 from bireme.plan.draft import Draft, Opened, is_identity
 from bireme.plan.expr import Call, Column, Expr, ScalarSubquery, SortKey
-from bireme.plan.lookups import MemberEstimates, with_lookups
+from bireme.plan.lookups import with_lookups
 from bireme.plan.lower_group import arrange_finals, lower_aggregate
-from bireme.plan.membership import Member
+from bireme.plan.membership import Member, MemberEstimates, Memberships
 from bireme.plan.physical import (
     Dag,
     EmitSink,
@@ -38,6 +38,7 @@ from bireme.plan.physical import (
 )
 from bireme.plan.placement import place
 from bireme.plan.relation import Aggregate, Filter, Join, Limit, Project, Rel, Scan, Sort, Union, Values, Window
+from bireme.plan.share_scans import share_scans
 from bireme.plan.statistics.estimator import Estimator
 from bireme.plan.statistics.matching import covered
 from bireme.plan.tree import all_columns, column, columns_in, holds_subquery, map_expr, mask_of, remap
@@ -68,8 +69,14 @@ def lower(
     lowering.draft.close(opened, EmitSink(result))
     dag = arrange_finals(lowering.draft.dag(result, plan.schema))
     if levers.runtime_filters:
-        dag = with_lookups(dag, lowering.member_estimates())
+        dag = _with_runtime_filters(dag, lowering.member_estimates())
     return place(dag)
+
+
+def _with_runtime_filters(dag: Dag, estimates: MemberEstimates) -> Dag:
+    memberships = Memberships(dag)
+    shared = share_scans(dag, memberships, estimates)
+    return with_lookups(shared, memberships if shared is dag else Memberships(shared), estimates)
 
 
 class Lowering:
@@ -87,7 +94,7 @@ class Lowering:
         # The join tables that further joins may use, by what they are made of.
         self.built: dict[tuple[Rel, tuple[Expr, ...], int, bool], tuple[str, PipelineId]] = {}
         self._tables: dict[str, tuple[Rel, tuple[Expr, ...]]] = {}
-        self._scans: dict[ScanSource, Scan] = {}
+        self._scans: dict[tuple[str, str], Scan] = {}
 
     def open(self, rel: Rel) -> Opened:
         """A pipeline that gives the rows of `rel`, without a sink."""
@@ -120,21 +127,24 @@ class Lowering:
 
     def scan_source(self, rel: Scan, opened: Opened) -> ScanSource:
         """What a pipeline that scans `rel` reads."""
-        source = ScanSource(rel.table, rel.version, rel.columns, self.bind_all(rel.filters, opened))
-        self._scans[source] = rel
-        return source
+        self._scans[rel.table, rel.version] = rel
+        return ScanSource(rel.table, rel.version, rel.columns, self.bind_all(rel.filters, opened))
 
     def member_estimates(self) -> MemberEstimates:
         """Estimates of scans and join tables of the Dag, for the choice of lookups."""
 
+        def scan_of(source: ScanSource) -> Scan:
+            schema = self._scans[source.table, source.version].table_schema
+            return Scan(source.table, source.version, schema, source.columns)
+
         def kept(source: ScanSource, member: Member) -> float:
             side, keys = self._tables[member.table]
-            scan = self._scans[source]
+            scan = scan_of(source)
             columns = [column(scan.schema, index) for index in member.columns]
             return covered(self.estimates, scan, side, columns, keys, 1.0)
 
         return MemberEstimates(
-            scanned=lambda source: self.rows(self._scans[source]),
+            scanned=lambda source: self.rows(scan_of(source)),
             built=lambda table: self.rows(self._tables[table][0]),
             kept=kept,
         )

@@ -13,7 +13,7 @@ Keys are compared as `=` does: a NULL is a member of nothing. Which demands are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -55,6 +55,17 @@ class Member(NamedTuple):
 
 Members = frozenset[Member]
 _NONE: Final[Members] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class MemberEstimates:
+    """What the choice needs to know: rows of a scan's table and of a join table, and the share of the rows of a scan
+    that are members of a table.
+    """
+
+    scanned: Callable[[ScanSource], float]
+    built: Callable[[str], float]
+    kept: Callable[[ScanSource, Member], float]
 
 
 @dataclass(frozen=True, slots=True)

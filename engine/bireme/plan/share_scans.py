@@ -1,0 +1,134 @@
+"""Scans of one table that want about the same few rows become one scan, which its readers share.
+
+Two pipelines that read a table and drop what is no member of the same join table (a query and its subquery, say, about
+the same parts) decode the key of every row twice to find the same rows. Where these are few, they are found once, with
+the columns that any reader wants, and put on an edge.
+
+Rule: what is dropped is what `membership` shows that no reader wants; that it is dropped is sure, by a probe, so the
+edge stays small. Which rows are looked up by whom in other scans is in `lookups`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from bireme.data.ids import EdgeId, PipelineId
+from bireme.data.schema import Schema
+from bireme.plan.draft import is_identity
+from bireme.plan.expr import Column, Expr
+from bireme.plan.hint import Hint
+from bireme.plan.membership import Member, MemberEstimates, Memberships, scans
+from bireme.plan.physical import Dag, Edge, EdgeSource, EmitSink, Pipeline, ProbeStep, ProgramStep, ScanSource, Take
+from bireme.plan.pipeline_order import PipelineOrder, in_order
+from bireme.plan.relation import JoinKind
+from bireme.plan.tree import remap
+
+# Of the rows left over by the members, so many are cheap next to decoding a key of all.
+_KEPT_MAX: Final = 0.05
+_SCANNED_MIN: Final = 16_384
+_TASK_ROWS: Final = 131_072
+
+Reader = tuple[Pipeline, ScanSource]
+
+
+class _Common(NamedTuple):
+    """Readers of a table, and what all of them demand, by columns of the table."""
+
+    readers: tuple[Reader, ...]
+    member: Member
+    kept: float
+
+
+def share_scans(dag: Dag, memberships: Memberships, estimates: MemberEstimates) -> Dag:
+    """The same Dag with such scans shared."""
+    by_table: dict[tuple[str, str], list[Reader]] = {}
+    for pipeline, source in scans(dag):
+        by_table.setdefault((source.table, source.version), []).append((pipeline, source))
+    made = dag
+    for readers in by_table.values():
+        rows = estimates.scanned(readers[0][1]) if len(readers) > 1 else 0.0
+        if rows >= _SCANNED_MIN:
+            common = _common(readers, memberships, PipelineOrder(dag), estimates)
+            if common is not None:
+                made = _shared(made, common, memberships.built_by(common.member.table).id, rows)
+    return made if made is dag else in_order(made)
+
+
+def _common(
+    readers: Sequence[Reader], memberships: Memberships, order: PipelineOrder, estimates: MemberEstimates
+) -> _Common | None:
+    """The demand that several readers share and that leaves the fewest rows."""
+    demanding: dict[tuple[Member, frozenset[Expr]], list[Reader]] = {}
+    for pipeline, source in readers:
+        places = dict(enumerate(source.columns))
+        # Other filters may let a scan skip whole splits, which a shared one could not.
+        filters = frozenset([remap(each, places) for each in source.filters])
+        for member in memberships.demands(pipeline):
+            if not order.waits(memberships.built_by(member.table).id, pipeline.id):
+                whole = Member(tuple([places[column] for column in member.columns]), member.table)
+                demanding.setdefault((whole, filters), []).append((pipeline, source))
+    best: _Common | None = None
+    for (member, _), found in demanding.items():
+        if len(found) < 2:
+            continue
+        source = found[0][1]
+        asked = Member(tuple([source.columns.index(column) for column in member.columns]), member.table)
+        kept = estimates.kept(source, asked)
+        if kept <= _KEPT_MAX and (best is None or (kept, member) < (best.kept, best.member)):
+            best = _Common(tuple(found), member, kept)
+    return best
+
+
+def _shared(dag: Dag, common: _Common, built: PipelineId, rows: float) -> Dag:
+    """The Dag with one scan for the readers, after the pipeline `built`, and an edge from which they take."""
+    columns = tuple(sorted({column for _, source in common.readers for column in source.columns}))
+    fields = {
+        column: pipeline.schemas[0][place]
+        for pipeline, source in common.readers
+        for place, column in enumerate(source.columns)
+    }
+    schema = Schema(tuple([fields[column] for column in columns]))
+    hint = Hint(rows_expected=int(rows * common.kept), bytes_expected=int(rows * common.kept * schema.row_bytes))
+    edge = EdgeId(len(dag.edges))
+    reads, probe = _lookup(common, columns, schema)
+    first = common.readers[0][0]
+    # What its filters wait for, the scan waits for.
+    after = tuple(sorted({built, *(first.after if reads.filters else ())}))
+    number = PipelineId(len(dag.pipelines))
+    scan = Pipeline(number, first.name, reads, (probe,), EmitSink(edge), after, (schema, schema), hint)
+    # Few rows are one task for each reader.
+    take = Take.PARTITION if hint.rows_expected <= _TASK_ROWS else Take.STREAM
+    pipelines = [*dag.pipelines, scan]
+    for pipeline, source in common.readers:
+        pipelines[pipeline.id] = _reading(pipeline, source, columns, schema, EdgeSource(edge, take))
+    readers = tuple([pipeline.id for pipeline, _ in common.readers])
+    taken = Edge(edge, "shared", schema, (scan.id,), readers, 1, True, hint)
+    return replace(dag, pipelines=tuple(pipelines), edges=(*dag.edges, taken))
+
+
+def _lookup(common: _Common, columns: tuple[int, ...], schema: Schema) -> tuple[ScanSource, ProbeStep]:
+    """What reads the columns, and what drops the rows that nobody wants."""
+    source = common.readers[0][1]
+    places = {place: columns.index(column) for place, column in enumerate(source.columns)}
+    filters = tuple([remap(each, places) for each in source.filters])
+    asked = [columns.index(column) for column in common.member.columns]
+    keys = tuple([Column(place, schema[place].type) for place in asked])
+    kept = tuple(range(len(columns)))
+    probe = ProbeStep(common.member.table, JoinKind.SEMI, keys, None, 0, False, False, kept, ())
+    return ScanSource(source.table, source.version, columns, filters), probe
+
+
+def _reading(
+    pipeline: Pipeline, source: ScanSource, columns: tuple[int, ...], schema: Schema, taken: EdgeSource
+) -> Pipeline:
+    """The pipeline with the edge for its table."""
+    own = pipeline.schemas[0]
+    exprs = tuple([Column(columns.index(column), own[place].type) for place, column in enumerate(source.columns)])
+    if is_identity(exprs, schema):
+        return replace(pipeline, name="shared", source=taken)
+    step = ProgramStep(None, exprs, own.names)
+    return replace(
+        pipeline, name="shared", source=taken, steps=(step, *pipeline.steps), schemas=(schema, *pipeline.schemas)
+    )
