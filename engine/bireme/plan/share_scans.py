@@ -20,7 +20,18 @@ from bireme.plan.draft import is_identity
 from bireme.plan.expr import Column, Expr
 from bireme.plan.hint import Hint
 from bireme.plan.membership import Member, MemberEstimates, Memberships, scans
-from bireme.plan.physical import Dag, Edge, EdgeSource, EmitSink, Pipeline, ProbeStep, ProgramStep, ScanSource, Take
+from bireme.plan.physical import (
+    Dag,
+    Edge,
+    EdgeSource,
+    EmitSink,
+    GroupSink,
+    Pipeline,
+    ProbeStep,
+    ProgramStep,
+    ScanSource,
+    Take,
+)
 from bireme.plan.pipeline_order import PipelineOrder, in_order
 from bireme.plan.relation import JoinKind
 from bireme.plan.tree import remap
@@ -45,6 +56,8 @@ def share_scans(dag: Dag, memberships: Memberships, estimates: MemberEstimates) 
     """The same Dag with such scans shared."""
     by_table: dict[tuple[str, str], list[Reader]] = {}
     for pipeline, source in scans(dag):
+        if isinstance(pipeline.sink, GroupSink) and pipeline.sink.finals is not None:
+            continue  # it goes by splits
         by_table.setdefault((source.table, source.version), []).append((pipeline, source))
     made = dag
     for readers in by_table.values():

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from bireme.data.schema import Schema
 from bireme.errors import EngineBug
+from bireme.plan.draft import output_edges
 from bireme.plan.explain_physical import explain_dag
 from bireme.plan.expr import Column, Expr
 from bireme.plan.physical import (
@@ -66,7 +67,7 @@ class _Check:
 
     def _edges(self) -> Iterator[str]:
         for edge in self._dag.edges:
-            makers = [p.id for p in self._dag.pipelines if edge.id == getattr(p.sink, "edge", None)]
+            makers = [p.id for p in self._dag.pipelines if edge.id in output_edges(p.sink)]
             readers = [
                 p.id for p in self._dag.pipelines if isinstance(p.source, EdgeSource) and p.source.edge == edge.id
             ]
@@ -158,9 +159,11 @@ class _Check:
             case EmitSink(edge):
                 if self._dag.edges[edge].schema.types != schema.types:
                     yield f"it puts {schema} on edge {edge}"
-            case GroupSink(_, spec):
+            case GroupSink(_, spec, finals):
                 if schema.types[: len(spec.key_types)] != spec.key_types:
                     yield "its groups have other keys than it gives"
+                if finals is not None and not isinstance(pipeline.source, ScanSource):
+                    yield "its groups are final by splits, of which it has none"
             case TopSink(edge, keys):
                 yield from self._exprs(pipeline, [key.expr for key in keys], self._dag.edges[edge].schema)
             case MatchSink(table, keys):
