@@ -1,10 +1,10 @@
-"""Nanoseconds per value to decode column chunks, our chunk reader against pyarrow's, next to the bytes that must be touched.
+"""Nanoseconds per value to decode column chunks: our chunk reader, pyarrow's, and the floor of copying the bytes.
 
     python bench/micro/decode.py data/lineitem.parquet [--row-group 0] [--columns l_orderkey,l_comment]
 
-One thread, one row group, bytes in memory; the least CPU time of several runs counts. `all` reads every value (strings of
-dictionaries as codes, as pyarrow is told to), `1%` one row in a hundred, `select` the rows of half of the dictionary's
-entries. `floor` is the time in which the stored bytes and the values could be copied at FLOOR_GB_PER_S.
+One thread, one row group, bytes in memory; the least CPU time of several runs counts. `all` reads every value (strings
+of dictionaries as codes, as pyarrow is told to), `1%` one row in a hundred, `select` the rows of half of the
+dictionary's entries. `floor` is the time in which the stored bytes and the values could be copied at FLOOR_GB_PER_S.
 """
 
 from __future__ import annotations

@@ -24,15 +24,18 @@ int64_t count_before(const uint32_t* list, int64_t count, int64_t end) {
   return found - list;
 }
 
+int checked_width(int width) {
+  if (width > kWidthMax) corrupt("codes have " + std::to_string(width) + " bits");
+  return width;
+}
+
 }  // namespace
 
 CodeReader::CodeReader(Bytes runs, int width)
     : in_(runs),
       readable_end_(runs.data() + runs.size()),
-      width_(width),
-      mask_(static_cast<uint32_t>((uint64_t{1} << width) - 1)) {
-  if (width > kWidthMax) corrupt("codes have " + std::to_string(width) + " bits");
-}
+      width_(checked_width(width)),
+      mask_(static_cast<uint32_t>((uint64_t{1} << width) - 1)) {}
 
 void CodeReader::next_run() {
   const uint64_t header = in_.varint();
