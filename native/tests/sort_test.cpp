@@ -7,6 +7,7 @@
 
 #include "arrow/errors.hpp"
 #include "kernels/take.hpp"
+#include "kernels/window_places.hpp"
 #include "tests/check.hpp"
 #include "tests/table_batches.hpp"
 
@@ -49,6 +50,37 @@ void test_order(size_t rows, uint64_t spread, int64_t stride, SortKey first, Sor
   CHECK(std::equal(found.values.as<int64_t>(), found.values.as<int64_t>() + found.rows, wanted.begin()));
 }
 
+void test_window_places(size_t rows, uint64_t spread) {
+  std::mt19937_64 random(rows * 31 + spread);
+  Longs groups, keys;
+  for (size_t row = 0; row < rows; ++row) {
+    groups.push_back(random() % 5 == 0 ? std::nullopt : std::optional(static_cast<int64_t>(random() % 7)));
+    keys.push_back(random() % 5 == 0 ? std::nullopt : std::optional(static_cast<int64_t>(random() % spread)));
+  }
+  const SortKey by_key{true, false};
+  const std::vector<Place> places = {Place::PartitionRows, Place::Number, Place::DenseRank, Place::Rank,
+                                     Place::RowsUpToPeers};
+  const auto found = window_places(batch(longs(groups), longs(keys)), {{}, by_key}, 1, places);
+  for (size_t row = 0; row < rows; ++row) {
+    int64_t partition = 0, before = 0, peers = 0, peers_before = 0;
+    Longs better;
+    for (size_t other = 0; other < rows; ++other) {
+      if (groups[other] != groups[row]) continue;
+      ++partition;
+      const int by = order(keys[other], keys[row], by_key);
+      if (by < 0 && std::find(better.begin(), better.end(), keys[other]) == better.end())
+        better.push_back(keys[other]);
+      before += by < 0;
+      peers += by == 0;
+      peers_before += by == 0 && other < row;
+    }
+    const int64_t wanted[] = {partition, before + peers_before + 1, static_cast<int64_t>(better.size()) + 1,
+                              before + 1, before + peers};
+    for (size_t index = 0; index < places.size(); ++index)
+      CHECK(found[index].values.as<int64_t>()[row] == wanted[index]);
+  }
+}
+
 void test_take() {
   const Batch source =
       batch(longs({1, std::nullopt, 3}), strings({"a", "longer than it was", std::nullopt}), ints({7, 8, 9}));
@@ -77,6 +109,9 @@ int main() {
         test_order(rows, spread, 1'000'003'000'017, {true, true}, {false, false}, limit);
       }
     }
+  }
+  for (const uint64_t spread : {uint64_t{1}, uint64_t{6}, uint64_t{1} << 20}) {
+    for (const size_t rows : {size_t{0}, size_t{1}, size_t{700}}) test_window_places(rows, spread);
   }
   test_take();
   return finish();

@@ -206,9 +206,8 @@ class Kernels(Protocol):
     @property
     def name(self) -> str: ...
 
-    @property
-    def window_fallbacks(self) -> tuple[str, ...]:
-        """Why `window` runs in another backend, where it does: one line."""
+    def window_fallbacks(self, calls: Sequence[WindowCall]) -> tuple[str, ...]:
+        """Which of these `window` leaves to another backend, where it does: one line."""
         ...
 
     def program(

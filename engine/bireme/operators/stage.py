@@ -185,8 +185,8 @@ class PipelineStage:
                 order = Order(step.keys, schema, self._kernels, self._states)
                 return lambda batches: slices(order.first(list(batches), step.limit, step.offset), BATCH_ROWS_MAX)
             case WindowStep():
-                self._notes += self._kernels.window_fallbacks
                 resolved = [self._resolved(call) for call in step.calls]
+                self._notes += self._kernels.window_fallbacks(resolved)
                 return lambda batches: [self._windowed(step, resolved, schema, batches)]
 
     def _merge_groups(self, step: MergeGroupsStep, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

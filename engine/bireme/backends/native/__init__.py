@@ -12,7 +12,7 @@ from itertools import pairwise
 import pyarrow as pa
 
 from bireme.backends import base
-from bireme.backends.native import _kernels, tables
+from bireme.backends.native import _kernels, tables, windows
 from bireme.backends.native.program import NativeProgram
 from bireme.backends.native.scan import NativeScan
 from bireme.backends.reference import ReferenceKernels
@@ -27,7 +27,6 @@ class NativeKernels:
     """`base.Kernels` in C++. It has no state, so one object serves any number of threads."""
 
     name = "native"
-    window_fallbacks = ("window functions run in the reference backend",)
 
     def __init__(self) -> None:
         self._reference = ReferenceKernels()
@@ -99,8 +98,20 @@ class NativeKernels:
     ) -> pa.Int64Array:
         return tables.sort_rows(keys, descending, nulls_first, limit, self._reference)
 
+    def window_fallbacks(self, calls: Sequence[WindowCall]) -> tuple[str, ...]:
+        return windows.fallbacks(calls)
+
     def window(self, batch: pa.RecordBatch, schema: Schema, calls: Sequence[WindowCall]) -> list[pa.Array]:
-        return self._reference.window(batch, schema, calls)
+        native = [call for call in calls if windows.is_native(call)]
+        others = [call for call in calls if not windows.is_native(call)]
+
+        def evaluate(exprs: Sequence[Expr]) -> pa.RecordBatch:
+            names = [f"k{index}" for index in range(len(exprs))]
+            return self.program(schema, predicate=None, exprs=exprs, names=names).run(batch)
+
+        values = dict(zip(native, windows.places_of_windows(native, evaluate), strict=True))
+        values |= zip(others, self._reference.window(batch, schema, others), strict=True)
+        return [values[call] for call in calls]
 
 
 def _is_encoded(column: pa.Array) -> bool:

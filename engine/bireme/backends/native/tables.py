@@ -122,7 +122,7 @@ def group_table(spec: GroupSpec, fallback: _Tables) -> GroupTable:
 
 def join_table(keys: pa.RecordBatch, null_equal_count: int, fallback: _Tables) -> JoinTable:
     """A native table, or where a key's type has none, one of `fallback`."""
-    if not all(_has_order(field.type) for field in keys.schema):
+    if not all(has_order(field.type) for field in keys.schema):
         table = fallback.join_table(keys, null_equal_count=null_equal_count)
         table.fallbacks = ("joining by keys of these types runs in the reference backend",)
         return table
@@ -137,7 +137,7 @@ def sort_rows(
     fallback: _Tables,
 ) -> pa.Int64Array:
     """The order of rows, natively, or where a key's type has no native order, by `fallback`."""
-    if not all(_has_order(field.type) for field in keys.schema):
+    if not all(has_order(field.type) for field in keys.schema):
         return fallback.sort_rows(keys, descending=descending, nulls_first=nulls_first, limit=limit)
     return pa.array(_kernels.sort_rows(keys, list(descending), list(nulls_first), -1 if limit is None else limit))
 
@@ -164,7 +164,7 @@ def _named(exported: Any, prefix: str) -> pa.RecordBatch:
     return record_batch(batch.columns, [f"{prefix}{index}" for index in range(batch.num_columns)], batch.num_rows)
 
 
-def _has_order(kind: pa.DataType) -> bool:
+def has_order(kind: pa.DataType) -> bool:
     """Whether native kernels compare values of this layout: all but nested ones, and intervals, equal in many ways."""
     return not pa.types.is_nested(kind) and kind != pa.month_day_nano_interval()
 

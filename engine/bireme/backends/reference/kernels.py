@@ -56,8 +56,7 @@ class ReferenceKernels:
     def name(self) -> str:
         return "reference"
 
-    @property
-    def window_fallbacks(self) -> tuple[str, ...]:
+    def window_fallbacks(self, calls: Sequence[WindowCall]) -> tuple[str, ...]:
         return ()
 
     def program(

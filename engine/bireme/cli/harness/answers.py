@@ -50,7 +50,12 @@ def difference(ours: pa.Table, theirs: pa.Table, ordered_by: Sequence[int]) -> s
     for position, (row, expected) in enumerate(zip(mine, other, strict=True)):
         if not all(_equal(row[index], expected[index]) for index in ordered_by):
             return f"row {position + 1} is {row} instead of {expected}"
-    for row, expected in zip(sorted(mine, key=_sort_key), sorted(other, key=_sort_key), strict=True):
+    floats = [
+        index
+        for index, pair in enumerate(zip(ours.schema.types, theirs.schema.types, strict=True))
+        if any(pa.types.is_floating(kind) for kind in pair)
+    ]
+    for row, expected in zip(_sorted(mine, floats), _sorted(other, floats), strict=True):
         if not equal_rows(row, expected):
             return f"the row {row} stands where {expected} was expected"
     return None
@@ -135,14 +140,26 @@ def _step(value: Any) -> float:
     return 10.0**exponent if isinstance(exponent, int) else 0.0
 
 
-def _sort_key(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    # Floats are rounded so that values within the tolerance sort alike on both sides.
-    return tuple([(value is None, str(_rounded(value))) for value in row])
+def _sorted(rows: Sequence[tuple[Any, ...]], floats: Sequence[int]) -> list[tuple[Any, ...]]:
+    """The rows by their exact columns; among equal ones by floats, first rounded so that both sides sort alike."""
+    exact = [index for index in range(len(rows[0]) if rows else 0) if index not in floats]
+
+    def key(row: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (
+            *[_exact_key(row[index]) for index in exact],
+            *[_float_key(row[index], "5") for index in floats],
+            *[_float_key(row[index], "17") for index in floats],
+        )
+
+    return sorted(rows, key=key)
 
 
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return f"{value:.5g}"
-    if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
-        return f"{float(value):.5g}"
-    return value
+def _exact_key(value: Any) -> tuple[Any, ...]:
+    """Equal for equal values, of whatever types, and the same order for both answers."""
+    if isinstance(value, (int, Decimal)):
+        return (0, Decimal(value), "")
+    return (value is not None, Decimal(0), str(value))
+
+
+def _float_key(value: Any, digits: str) -> tuple[bool, str]:
+    return (value is None, "" if value is None else f"{float(value):.{digits}g}")

@@ -1,0 +1,96 @@
+"""Window functions in C++ where all they need is the place of a row in its window; others run in the reference backend.
+
+Rule: calls with one partition and order share one sort, and a count of whole partitions takes any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bireme.backends.native import _kernels
+from bireme.backends.native.tables import has_order
+from bireme.data.types import to_arrow
+from bireme.plan.expr import UP_TO_PEERS, WHOLE_PARTITION, Expr, SortKey, WindowCall
+
+# The places that make the value of a function, and how.
+_RANKINGS: Final = {
+    "row_number": ("number",),
+    "rank": ("rank",),
+    "dense_rank": ("dense_rank",),
+    "percent_rank": ("rank", "partition_rows"),
+    "cume_dist": ("rows_up_to_peers", "partition_rows"),
+}
+_COUNTS: Final = {WHOLE_PARTITION: ("partition_rows",), UP_TO_PEERS: ("rows_up_to_peers",)}
+
+Evaluate = Callable[[Sequence[Expr]], pa.RecordBatch]
+Order = tuple[tuple[Expr, ...], tuple[SortKey, ...]]
+
+
+def is_native(call: WindowCall) -> bool:
+    """Whether the call can be made of places; the window needs keys whose values have a native order."""
+    keys = [*call.partition, *(key.expr for key in call.order)]
+    return bool(_places(call)) and bool(keys) and all(has_order(to_arrow(key.type)) for key in keys)
+
+
+def _places(call: WindowCall) -> tuple[str, ...]:
+    inner = call.call
+    if inner.function == "count_star":
+        return () if inner.distinct or inner.filter is not None else _COUNTS.get(call.frame, ())
+    return _RANKINGS.get(inner.function, ())
+
+
+def fallbacks(calls: Sequence[WindowCall]) -> tuple[str, ...]:
+    """Which functions of a step are left to the reference backend: one line, or none."""
+    names = sorted({call.call.function for call in calls if not is_native(call)})
+    return (f"window functions in the reference backend: {', '.join(names)}",) if names else ()
+
+
+def places_of_windows(calls: Sequence[WindowCall], evaluate: Evaluate) -> list[pa.Array]:
+    """The values of native calls, in the order of the rows; `evaluate` computes keys over them."""
+    shared = _shared_orders(calls)
+    wanted: dict[Order, dict[str, pa.Array]] = {order: {} for order in shared}
+    for call, order in zip(calls, shared, strict=True):
+        wanted[order].update(dict.fromkeys(_places(call)))
+    found = {order: _computed(*order, list(places), evaluate) for order, places in wanted.items()}
+    return [_value(call, found[order]) for call, order in zip(calls, shared, strict=True)]
+
+
+def _computed(
+    partition: tuple[Expr, ...], order: tuple[SortKey, ...], places: list[str], evaluate: Evaluate
+) -> dict[str, pa.Array]:
+    """The places of all rows, by name."""
+    keys = evaluate([*partition, *(key.expr for key in order)])
+    descending = [False] * len(partition) + [key.descending for key in order]
+    nulls_first = [False] * len(partition) + [key.nulls_first for key in order]
+    exported = _kernels.window_places(keys, descending, nulls_first, len(partition), places)
+    return dict(zip(places, pa.record_batch(exported).columns, strict=True))
+
+
+def _shared_orders(calls: Sequence[WindowCall]) -> list[Order]:
+    """The window each call is computed in: its own, but counts of whole partitions join another of that partition."""
+    orders: dict[tuple[Expr, ...], Order] = {}
+    for call in calls:
+        if _places(call) != _COUNTS[WHOLE_PARTITION]:
+            orders.setdefault(call.partition, (call.partition, call.order))
+    return [
+        orders.get(call.partition, (call.partition, ()))
+        if _places(call) == _COUNTS[WHOLE_PARTITION]
+        else (call.partition, call.order)
+        for call in calls
+    ]
+
+
+def _value(call: WindowCall, places: dict[str, pa.Array]) -> pa.Array:
+    match call.call.function:
+        case "percent_rank":
+            others = pc.max_element_wise(pc.subtract(places["partition_rows"], 1), 1)
+            return pc.divide(pc.subtract(places["rank"], 1).cast(pa.float64()), others.cast(pa.float64()))
+        case "cume_dist":
+            rows = places["partition_rows"].cast(pa.float64())
+            return pc.divide(places["rows_up_to_peers"].cast(pa.float64()), rows)
+    (place,) = _places(call)
+    return places[place]

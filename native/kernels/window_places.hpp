@@ -1,0 +1,28 @@
+// Where each row stands in its window: what ranking functions and counts of partitions are made of.
+//
+// Rule: keys are those of the partition, then those of the order; equality is that of sorting, so NULL equals
+// NULL and NaN equals NaN. Rows with equal keys are numbered as they come.
+#pragma once
+
+#include <vector>
+
+#include "arrow/batch.hpp"
+#include "arrow/output.hpp"
+#include "kernels/sort_codes.hpp"
+
+namespace bireme {
+
+enum class Place {
+  Number,         // of the row in its partition, from 1
+  Rank,           // the number of the first row with its keys
+  DenseRank,      // the number of its keys among those of the partition
+  PartitionRows,  // how many rows the partition has
+  RowsUpToPeers,  // the number of the last row with its keys
+};
+
+// An int64 column for each place asked for, in the order of the batch's rows. The first `partition_keys` of
+// the keys divide the rows, the others order them.
+std::vector<OutputColumn> window_places(const Batch& batch, const std::vector<SortKey>& keys,
+                                        size_t partition_keys, const std::vector<Place>& places);
+
+}  // namespace bireme
