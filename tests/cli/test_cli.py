@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -141,3 +143,19 @@ def test_a_wrong_answer_is_seen() -> None:
     assert difference(near.take([1, 0]), near, []) is None
     assert order_columns("select x, y as z from t order by z desc, x") == [1, 0]
     assert order_columns("select x, min(y), count(*) as z from t group by x order by z") == [2]
+
+
+def test_a_query_loads_nothing_that_takes_long_and_is_not_needed(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"k": [1, 2, 2, None], "s": ["ab", "b", None, "abc"]}), tmp_path / "t.parquet")
+    text = (
+        "select a.k, count(*) as n from t a left join t b on a.k = b.k and a.s <> b.s "
+        "where a.s like '%b%' and a.k not in (select k from t where k > 1) group by a.k order by n desc limit 3"
+    )
+    program = f"""
+import sys
+from bireme.cli.main import main
+code = main(["sql", "-t", {f"t={tmp_path}/t.parquet"!r}, {text!r}])
+sys.exit(code or [name for name in ("pandas", "rich", "duckdb", "polars") if name in sys.modules] or 0)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -32,6 +32,31 @@ def test_one_row(session: bm.Session) -> None:
     assert session.sql("select 1 as one, 'x' as x").collect().to_pylist() == [{"one": 1, "x": "x"}]
 
 
+def test_a_text_asked_again_means_what_its_tables_are_now(tmp_path: Path) -> None:
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": [1, 2]}), file)
+    with bm.connect(threads=1) as session:
+        session.register("t", file)
+        text = "select * from t order by 1"
+        first = session.sql(text)
+        assert session.sql(text)._plan is first._plan
+        assert session.sql(text).collect().to_pylist() == [{"a": 1}, {"a": 2}]
+        pq.write_table(pa.table({"b": ["x"], "c": [1.5]}), file)
+        assert session.sql(text).collect().to_pylist() == [{"b": "x", "c": 1.5}]
+        session.register("t", pa.table({"a": [7]}))
+        assert session.sql(text).collect().to_pylist() == [{"a": 7}]
+        session.drop("t")
+        with pytest.raises(NameFault):
+            session.sql(text)
+
+
+def test_texts_of_which_there_are_many_are_forgotten() -> None:
+    with bm.connect(threads=1) as session:
+        for number in range(100):
+            session.sql(f"select {number} as n")
+        assert len(session._statements._kept) == 64
+
+
 def test_parameters(session: bm.Session) -> None:
     frame = session.sql("select n from numbers where n between ? and ? order by n", [3, 5])
     assert frame.collect().column("n").to_pylist() == [3, 4, 5]

@@ -114,7 +114,6 @@ def _tables_in(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _write(frame: Frame, arguments: argparse.Namespace) -> None:
-    from bireme.cli.show import print_rows
     from bireme.storage.sink import write_file, write_stream
 
     chosen = _format(arguments)
@@ -123,6 +122,8 @@ def _write(frame: Frame, arguments: argparse.Namespace) -> None:
             raise ConfigError("a table is for reading on a terminal; for a file choose csv, json, parquet or arrow")
         write_file(frame.to_batches(), frame.schema, arguments.output, chosen)
     elif chosen == "table":
+        from bireme.cli.show import print_rows
+
         print_rows(frame)
     else:
         write_stream(frame.to_batches(), frame.schema, sys.stdout.buffer, chosen)

@@ -6,16 +6,13 @@ Conversions read no value in Python.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bireme.data.arrays import Flags, is_valid
 from bireme.data.types import STRING, DataType, Kind, to_arrow
 from bireme.errors import ConversionFault, Unsupported
-
-Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 
@@ -72,15 +69,11 @@ def narrow_decimal(array: pa.Array, target: pa.DataType) -> pa.Array:
     if array.null_count == 0:
         validity = None
     elif start:
-        validity = pa.py_buffer(np.packbits(_valid(array), bitorder="little"))
+        validity = pa.py_buffer(np.packbits(is_valid(array), bitorder="little"))
     return pa.Array.from_buffers(target, rows, [validity, pa.py_buffer(low)], array.null_count)
-
-
-def _valid(array: pa.Array) -> Flags:
-    return array.is_valid().to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
 def _check_only_nulls(array: pa.Array, wrong: Flags) -> None:
     """The bytes under a NULL are nobody's value, whatever they are."""
-    if (wrong & _valid(array)).any():
+    if (wrong & is_valid(array)).any():
         raise ConversionFault(f"a column of type {array.type} holds a value with more digits than its type says")

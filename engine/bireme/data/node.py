@@ -13,8 +13,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import MISSING, fields
-from typing import Any, Final
+from typing import Any, Final, TypeVar, dataclass_transform
 
 
 class _Entry(weakref.ref["Node"]):
@@ -50,24 +49,17 @@ def _replace(key: tuple[Any, ...], entry: _Entry, made: Node) -> Node:
 class Interned(type):
     """Metaclass of node classes: calling the class with equal arguments returns the same object."""
 
-    _names: tuple[str, ...] | None
+    _names: tuple[str, ...] = ()
     _defaults: dict[str, Any]
-    _last_defaults: tuple[Any, ...]  # those of the last fields, of which alone there are any
-    _setters: tuple[Callable[[Any, Any], None], ...]
+    _last_defaults: tuple[Any, ...] = ()  # those of the last fields, of which alone there are any
+    _setters: tuple[Callable[[Any, Any], None], ...] = ()
     # What makes two nodes equal, where the arguments themselves compare too loosely (1 == True == 1.0).
     intern_key: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None
 
-    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> None:
-        super().__init__(name, bases, namespace, **options)
-        cls._names = None  # never inherited: a subclass has fields of its own
-
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        names = cls._names
-        if names is None:
-            names = cls._learn_fields()
-        missing = len(names) - len(args)
-        if kwargs or missing < 0 or missing > len(cls._defaults):
-            args = cls._positional(names, args, kwargs)
+        missing = len(cls._names) - len(args)
+        if kwargs or missing < 0 or missing > len(cls._last_defaults):
+            args = cls._positional(cls._names, args, kwargs)
         elif missing:
             args += cls._last_defaults[-missing:]
         key = (cls, *args) if cls.intern_key is None else (cls, *cls.intern_key(args))
@@ -85,14 +77,6 @@ class Interned(type):
             return _replace(key, entry, made)
         return made
 
-    def _learn_fields(cls) -> tuple[str, ...]:
-        declared = fields(cls)  # type: ignore[arg-type]
-        cls._defaults = {field.name: field.default for field in declared if field.default is not MISSING}
-        cls._last_defaults = tuple(cls._defaults.values())
-        cls._setters = tuple(getattr(cls, field.name).__set__ for field in declared)
-        cls._names = tuple(field.name for field in declared)
-        return cls._names
-
     def _positional(cls, names: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         values = dict(cls._defaults)
         values.update(zip(names, args, strict=False))
@@ -103,20 +87,53 @@ class Interned(type):
 
 
 class Node(metaclass=Interned):
-    """Base of everything hash-consed.
+    """Base of everything hash-consed; a subclass that has fields is declared with `@node`.
 
-    Subclasses are dataclasses with `frozen=True, slots=True, eq=False`. Their constructor is the metaclass:
-    `__init__` and `__post_init__` are never run. What is derived from a node once and for all may be kept in `_memo`
-    and `_facts`, which are not fields.
+    What is derived from a node once and for all may be kept in `_memo` and `_facts`, which are not fields.
     """
 
     __slots__ = ("__weakref__", "_facts", "_memo")
 
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be deleted")
+
+    def __repr__(self) -> str:
+        fields = [f"{name}={getattr(self, name)!r}" for name in self.field_names()]
+        return f"{type(self).__name__}({', '.join(fields)})"
+
     @classmethod
     def field_names(cls) -> tuple[str, ...]:
         """The names of the fields, in the order in which the class is called with them."""
-        return cls._names or cls._learn_fields()
+        return cls._names
 
     def field_values(self) -> tuple[Any, ...]:
         """The values of the fields, in the order of `field_names`."""
         return tuple([getattr(self, name) for name in self.field_names()])
+
+
+_Class = TypeVar("_Class", bound=type)
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def node(declared: _Class) -> _Class:
+    """Makes a class of nodes of one that declares its fields: to readers and checkers, a frozen dataclass with slots.
+
+    `dataclass` writes and compiles several functions for each class, none of which a node needs; for all nodes together
+    that takes as long as a small query.
+    """
+    own = dict(vars(declared))
+    del own["__dict__"]
+    names = tuple(declared.__annotations__)
+    defaults = {name: own.pop(name) for name in names if name in own}
+    made: Any = type(declared)(
+        declared.__name__, declared.__bases__, {**own, "__slots__": names, "__match_args__": names}
+    )
+    made.__qualname__ = declared.__qualname__
+    made._names = names
+    made._defaults = defaults
+    made._last_defaults = tuple(defaults.values())
+    made._setters = tuple([vars(made)[name].__set__ for name in names])
+    return made  # type: ignore[no-any-return]

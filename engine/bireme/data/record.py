@@ -30,7 +30,7 @@ def select(batch: pa.RecordBatch, columns: Sequence[int], names: Sequence[str]) 
 def empty(schema: Schema) -> pa.RecordBatch:
     """A batch of no rows."""
     arrow = schema.to_arrow()
-    return record_batch([pa.array([], field.type) for field in arrow], schema.names, 0)
+    return record_batch([pa.nulls(0, field.type) for field in arrow], schema.names, 0)
 
 
 def concat(batches: Sequence[pa.RecordBatch], schema: Schema) -> pa.RecordBatch:

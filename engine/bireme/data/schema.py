@@ -6,15 +6,14 @@ Names may repeat (a join gives both sides' columns); positions are what plans re
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 
-from bireme.data.node import Node
+from bireme.data.node import Node, node
 from bireme.data.types import DataType, Field, field_to_arrow, from_arrow, to_result_arrow
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Schema(Node):
     """The columns of a relation; equal schemas are the same object. It may have no columns at all."""
 

@@ -9,13 +9,12 @@ dictionary-encoded (`dictionary<int32, string>`). Decimals of up to 18 digits ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 import pyarrow as pa
 
-from bireme.data.node import Node
+from bireme.data.node import Node, node
 from bireme.errors import Unsupported
 
 DECIMAL64_DIGITS: Final = 18
@@ -52,7 +51,7 @@ class Kind(Enum):
     MAP = "map"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class DataType(Node):
     """A column type; equal types are the same object.
 
@@ -120,7 +119,7 @@ class DataType(Node):
         return _WIDTHS.get(self.kind, 8 if self.precision <= DECIMAL64_DIGITS else 16)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Field(Node):
     """A named column of a schema, or a child of a nested type."""
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bireme.backends.base import Kernels, Program
+from bireme.data import arrays
 from bireme.data.record import record_batch, select
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL
@@ -78,7 +79,7 @@ class PairFinder:
             stream, build = _all_pairs(piece.num_rows, self._built.batch.num_rows)
         else:
             found = self._built.table.match(self._keys.run(piece))
-            stream, build = found[0].to_numpy(), found[1].to_numpy()
+            stream, build = arrays.to_numpy(found[0]), arrays.to_numpy(found[1])
             self._adapt(piece.num_rows, len(stream))
         if self._residual is not None and len(stream):
             kept = self.residual_is_true(piece, stream, build)
@@ -95,8 +96,8 @@ class PairFinder:
         """For each pair whether the residual is TRUE."""
         if self._residual is None:
             return np.ones(len(stream), dtype=np.bool_)
-        left = self._kernels.take(piece, pa.array(stream))
-        right = self._kernels.take(self._built.batch, pa.array(build))
+        left = self._kernels.take(piece, arrays.from_numpy(stream))
+        right = self._kernels.take(self._built.batch, arrays.from_numpy(build))
         names = [*left.schema.names, *right.schema.names]
         both = record_batch([*left.columns, *right.columns], names, len(stream))
         return _true_values(programs.run(self._residual, both).column(0))
@@ -136,25 +137,25 @@ class HashJoin:
         for piece, stream, _ in self._finder.pieces(batch):
             found[start + stream] = True
             start += piece.num_rows
-        return pa.array(found)
+        return arrays.from_numpy(found)
 
     def _has_no_match(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         if self._marks is not None:
-            return pc.fill_null(pc.invert(self._marks.of(batch)), False)
+            return arrays.from_numpy(arrays.is_true(pc.invert(self._marks.of(batch))))
         return pc.invert(self._has_match(batch))
 
     def _filtered(self, batch: pa.RecordBatch, mask: pa.BooleanArray) -> pa.RecordBatch:
         chosen = select(batch, self._step.left_output, self._names)
         if pc.all(mask, min_count=0).as_py():
             return chosen
-        rows = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
-        return self._kernels.take(chosen, pa.array(rows))
+        rows = np.flatnonzero(arrays.is_true(mask))
+        return self._kernels.take(chosen, arrays.from_numpy(rows))
 
     def _marked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        arrays = [batch.column(index) for index in self._step.left_output]
+        columns = [batch.column(index) for index in self._step.left_output]
         if self._step.right_output:
-            arrays.append(self._marks.of(batch) if self._marks is not None else self._has_match(batch))
-        return record_batch(arrays, self._names, batch.num_rows)
+            columns.append(self._marks.of(batch) if self._marks is not None else self._has_match(batch))
+        return record_batch(columns, self._names, batch.num_rows)
 
     def _joined(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for piece, stream, build in self._finder.pieces(batch):
@@ -165,18 +166,18 @@ class HashJoin:
             if self._step.kind in (JoinKind.LEFT, JoinKind.FULL, JoinKind.SINGLE):
                 yield self._padded(piece, stream, build)
             else:
-                yield self._gathered(piece, pa.array(stream), pa.array(build))
+                yield self._gathered(piece, arrays.from_numpy(stream), arrays.from_numpy(build))
 
     def _padded(self, piece: pa.RecordBatch, stream: Rows, build: Rows) -> pa.RecordBatch:
         """The pairs, and the stream rows without one padded with NULLs, in the order of the stream."""
         lonely = np.flatnonzero(np.bincount(stream, minlength=piece.num_rows) == 0)
         if not len(lonely):
-            return self._gathered(piece, pa.array(stream), pa.array(build))
+            return self._gathered(piece, arrays.from_numpy(stream), arrays.from_numpy(build))
         rows = np.concatenate([stream, lonely])
         order = np.argsort(rows, kind="stable")
         partners = np.concatenate([build, np.zeros(len(lonely), dtype=np.int64)])[order]
         missing = (np.arange(len(rows)) >= len(stream))[order]
-        return self._gathered(piece, pa.array(rows[order]), pa.array(partners, mask=missing))
+        return self._gathered(piece, arrays.from_numpy(rows[order]), arrays.from_numpy(partners, missing=missing))
 
     def _gathered(self, piece: pa.RecordBatch, stream: pa.Array, build: pa.Array) -> pa.RecordBatch:
         left = self._kernels.take(
@@ -200,5 +201,4 @@ def _all_pairs(left: int, right: int) -> tuple[Rows, Rows]:
 
 def _true_values(array: pa.Array) -> npt.NDArray[np.bool_]:
     assert array.type == pa.bool_(), f"a residual of type {array.type}, not {BOOL}"
-    values: npt.NDArray[np.bool_] = pc.fill_null(array, False).to_numpy(zero_copy_only=False)
-    return values
+    return arrays.is_true(array)

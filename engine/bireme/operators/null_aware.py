@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bireme.backends.base import JoinTable, Kernels, Program
+from bireme.data import arrays
 from bireme.data.record import record_batch, select
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL, DataType, Field
@@ -51,17 +51,17 @@ class NullAwareMarks:
         """One mark per row of the batch."""
         keys = self._finder.keys(batch)
         if self._built.batch.num_rows == 0:
-            return pa.array(np.zeros(batch.num_rows, dtype=np.bool_))
+            return arrays.from_numpy(np.zeros(batch.num_rows, dtype=np.bool_))
         if self._alone:
             return self._from_table(keys)
         true = self._true(batch)
         unknown = self._unknown(batch, keys, np.flatnonzero(~true).astype(np.int64))
-        return pa.array(true, mask=unknown & ~true)
+        return arrays.from_numpy(true, missing=unknown & ~true)
 
     def _from_table(self, keys: pa.RecordBatch) -> pa.BooleanArray:
-        found = self._built.table.contains(keys).to_numpy(zero_copy_only=False)
-        null = keys.column(0).is_null().to_numpy(zero_copy_only=False)
-        return pa.array(found, mask=~found if self._built.table.has_null_key else null)
+        found = arrays.is_true(self._built.table.contains(keys))
+        null = ~arrays.is_valid(keys.column(0))
+        return arrays.from_numpy(found, missing=~found if self._built.table.has_null_key else null)
 
     def _true(self, batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         true = np.zeros(batch.num_rows, dtype=np.bool_)
@@ -91,19 +91,19 @@ class NullAwareMarks:
             count = self._built.batch.num_rows
             return np.repeat(rows, count), np.tile(np.arange(count, dtype=np.int64), len(rows))
         names = keys.schema.names[: self._selecting]
-        wanted = self._kernels.take(select(keys, range(self._selecting), names), pa.array(rows))
+        wanted = self._kernels.take(select(keys, range(self._selecting), names), arrays.from_numpy(rows))
         found = self._selector.match(wanted)
-        return rows[found[0].to_numpy()], found[1].to_numpy()
+        return rows[arrays.to_numpy(found[0])], arrays.to_numpy(found[1])
 
     def _comparison_is_null(self, keys: pa.RecordBatch, stream: Rows, build: Rows) -> npt.NDArray[np.bool_]:
         """Whether the AND of the compared keys is NULL: some comparison is NULL and none is FALSE."""
         some_null = np.zeros(len(stream), dtype=np.bool_)
         none_false = np.ones(len(stream), dtype=np.bool_)
-        left = self._kernels.take(keys, pa.array(stream))
-        right = self._kernels.take(self._built.keys, pa.array(build))
+        left = self._kernels.take(keys, arrays.from_numpy(stream))
+        right = self._kernels.take(self._built.keys, arrays.from_numpy(build))
         for index in range(self._selecting, len(self._step.keys)):
             ours, theirs = left.column(index), right.column(index)
-            null = pc.or_(ours.is_null(), theirs.is_null()).to_numpy(zero_copy_only=False)
+            null = ~(arrays.is_valid(ours) & arrays.is_valid(theirs))
             some_null |= null
             if len(self._step.keys) - self._selecting > 1:
                 none_false &= null | self._equal(index, ours, theirs)
@@ -111,8 +111,7 @@ class NullAwareMarks:
 
     def _equal(self, key: int, ours: pa.Array, theirs: pa.Array) -> npt.NDArray[np.bool_]:
         equal = self._comparers[key - self._selecting].run(record_batch([ours, theirs], _SIDES, len(ours))).column(0)
-        values: npt.NDArray[np.bool_] = pc.fill_null(equal, False).to_numpy(zero_copy_only=False)
-        return values
+        return arrays.is_true(equal)
 
 
 def _comparer(kind: DataType, kernels: Kernels) -> Program:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from bireme.backends.base import Kernels
+from bireme.data import arrays
 from bireme.data.record import concat, record_batch, slices
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
@@ -101,7 +102,7 @@ class Top:
             rows = self._slots[slot] = TopRows(self._order, self._sink.limit)
         position = sequence << SEQUENCE_SHIFT
         for batch in batches:
-            positions = pa.array(np.arange(position, position + batch.num_rows, dtype=np.int64))
+            positions = arrays.from_numpy(np.arange(position, position + batch.num_rows, dtype=np.int64))
             rows.add(record_batch([*batch.columns, positions], self._names, batch.num_rows))
             position += batch.num_rows
         return []

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from bireme.backends.base import Kernels
+from bireme.data import arrays
 from bireme.data.record import concat, record_batch, slices
 from bireme.data.schema import Schema
 from bireme.errors import EngineBug
@@ -145,10 +146,10 @@ class PipelineStage:
     def _build_rows(self, source: UnmatchedSource) -> pa.RecordBatch:
         built = self._states.table(source.table)
         if source.rows is BuildRows.MARK:
-            arrays = [*built.batch.columns, pa.array(built.matched)]
-            return record_batch(arrays, (*built.schema.names, "mark"), built.batch.num_rows)
+            columns = [*built.batch.columns, arrays.from_numpy(built.matched)]
+            return record_batch(columns, (*built.schema.names, "mark"), built.batch.num_rows)
         wanted = built.matched if source.rows is BuildRows.MATCHED else ~built.matched
-        return self._kernels.take(built.batch, pa.array(np.flatnonzero(wanted)))
+        return self._kernels.take(built.batch, arrays.from_numpy(np.flatnonzero(wanted)))
 
     # ------------------------------------------------------------------------------------------------ parts
 

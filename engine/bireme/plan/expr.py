@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import datetime
 import math
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from typing import Any, NamedTuple
 
-from bireme.data.node import Node
+from bireme.data.node import Node, node
 from bireme.data.types import BOOL, DataType
 
 
@@ -46,7 +45,7 @@ class Expr(Node):
     type: DataType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Column(Expr):
     """The input's column at `index`."""
 
@@ -54,7 +53,7 @@ class Column(Expr):
     type: DataType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class OuterColumn(Expr):
     """Inside the plan of a subquery: column `index` of the input of an operator around it.
 
@@ -67,7 +66,7 @@ class OuterColumn(Expr):
     type: DataType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Literal(Expr):
     """A constant of a type; `value` None is NULL."""
 
@@ -85,7 +84,7 @@ def _literal_key(args: tuple[Any, ...]) -> tuple[Any, ...]:
 Literal.intern_key = staticmethod(_literal_key)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Call(Expr):
     """A scalar function of the registry, by its canonical name, with arguments already of the types it takes.
 
@@ -97,7 +96,7 @@ class Call(Expr):
     type: DataType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Cast(Expr):
     """`arg` converted to `type`. What does not convert is a ConversionFault, or NULL where `safe` (TRY_CAST)."""
 
@@ -106,7 +105,7 @@ class Cast(Expr):
     safe: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Case(Expr):
     """The value of the first branch whose condition is TRUE, else `default`. Values all have `type`.
 
@@ -118,7 +117,7 @@ class Case(Expr):
     type: DataType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class InList(Expr):
     """Whether `arg` equals one of `items` (all of its type); NULL when it does not but an item or `arg` is NULL."""
 
@@ -127,7 +126,7 @@ class InList(Expr):
     type: DataType = BOOL
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class ScalarSubquery(Expr):
     """The one value of `plan` (one column): NULL for no row, CardinalityFault for more than one.
 
@@ -139,7 +138,7 @@ class ScalarSubquery(Expr):
     type: DataType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Exists(Expr):
     """Whether `plan` has a row; never NULL. Gone after `unnest`."""
 
@@ -152,7 +151,7 @@ class Quantifier(Enum):
     ALL = "all"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class QuantifiedSubquery(Expr):
     """`operands <comparison> quantifier (plan)`, three-valued; IN is `eq` with ANY, NOT IN its negation.
 
@@ -167,7 +166,7 @@ class QuantifiedSubquery(Expr):
     type: DataType = BOOL
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class SortKey(Node):
     """One key of an order."""
 
@@ -176,7 +175,7 @@ class SortKey(Node):
     nulls_first: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Aggregation(Node):
     """One aggregate function over the rows of a group; only in `Aggregate` and `Window`, not a scalar expression.
 
@@ -206,7 +205,7 @@ class BoundKind(Enum):
     UNBOUNDED_FOLLOWING = "unbounded following"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Bound(Node):
     """One end of a frame; `offset` (a literal) only with PRECEDING and FOLLOWING."""
 
@@ -214,7 +213,7 @@ class Bound(Node):
     offset: Literal | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Frame(Node):
     """The rows around the current one that a window function sees."""
 
@@ -227,7 +226,7 @@ WHOLE_PARTITION = Frame(FrameUnit.ROWS, Bound(BoundKind.UNBOUNDED_PRECEDING), Bo
 UP_TO_PEERS = Frame(FrameUnit.RANGE, Bound(BoundKind.UNBOUNDED_PRECEDING), Bound(BoundKind.CURRENT_ROW))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class WindowCall(Node):
     """One window function: `call` is an aggregate or a function of windows only (row_number, rank, lag, …).
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from bireme.data.ids import EdgeId, PipelineId
-from bireme.data.node import Node
+from bireme.data.node import Node, node
 from bireme.data.schema import Schema
 from bireme.data.types import DataType
 from bireme.plan.expr import Expr, Literal, SortKey, WindowCall
@@ -24,7 +24,7 @@ from bireme.plan.relation import JoinKind
 # ---------------------------------------------------------------------------------------------- sources
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Lookup(Node):
     """A runtime filter: rows whose `columns` (positions in the scan) equal no build row of `table` may be dropped.
 
@@ -38,7 +38,7 @@ class Lookup(Node):
     kept: float = 1.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class ScanSource(Node):
     """Reads a table: one task per split (a row group, say). `filters` and `lookups` may skip splits and rows; they
     promise nothing. Lookups come in the order in which they are best asked.
@@ -51,7 +51,7 @@ class ScanSource(Node):
     lookups: tuple[Lookup, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class ValuesSource(Node):
     """Literal rows, in one task."""
 
@@ -71,7 +71,7 @@ class Take(Enum):
     PARTITION = "partition"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class EdgeSource(Node):
     """Takes batches from an edge."""
 
@@ -90,7 +90,7 @@ class BuildRows(Enum):
     MARK = "mark"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class UnmatchedSource(Node):
     """Rows of the build side by whether a probe matched them, in one task, in the order they were built in.
 
@@ -107,7 +107,7 @@ Source = ScanSource | ValuesSource | EdgeSource | UnmatchedSource
 # ------------------------------------------------------------------------------------------------ steps
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class ProgramStep(Node):
     """Keeps the rows where `predicate` is TRUE (None: all) and computes `exprs` for them."""
 
@@ -116,7 +116,7 @@ class ProgramStep(Node):
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class ProbeStep(Node):
     """Looks rows up in the join table called `table`.
 
@@ -136,7 +136,7 @@ class ProbeStep(Node):
     right_output: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class LimitStep(Node):
     """Skips `offset` rows and passes `limit` (None: all); only in SERIAL pipelines."""
 
@@ -144,7 +144,7 @@ class LimitStep(Node):
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class MergeGroupsStep(Node):
     """First step of a PARTITION pipeline: merges group states and gives keys and results."""
 
@@ -152,7 +152,7 @@ class MergeGroupsStep(Node):
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class SortStep(Node):
     """First step of a PARTITION pipeline: all rows in order; stable. With `limit`, only those after `offset`."""
 
@@ -161,7 +161,7 @@ class SortStep(Node):
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class WindowStep(Node):
     """First step of a PARTITION pipeline: appends window functions; all rows of a window are in one partition."""
 
@@ -174,7 +174,7 @@ Step = ProgramStep | ProbeStep | LimitStep | MergeGroupsStep | SortStep | Window
 # ------------------------------------------------------------------------------------------------ sinks
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class AggregateStep(Node):
     """One aggregate over a group table's input: `arg` is a position in it, None for count_star."""
 
@@ -184,7 +184,7 @@ class AggregateStep(Node):
     type: DataType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class GroupSpec(Node):
     """A grouping: the input batch has the keys first, then the arguments of the aggregates.
 
@@ -195,7 +195,7 @@ class GroupSpec(Node):
     aggregates: tuple[AggregateStep, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class EmitSink(Node):
     """Puts batches on an edge; with `partition_keys` (positions) split by hash over the edge's partitions."""
 
@@ -203,7 +203,7 @@ class EmitSink(Node):
     partition_keys: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Finals(Node):
     """Groups that are whole as soon as their split has passed go straight on, to `edge`, with their results.
 
@@ -219,7 +219,7 @@ class Finals(Node):
     schemas: tuple[Schema, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class GroupSink(Node):
     """Groups what comes, per compute slot; at the end puts the states on an edge, by partition of the keys."""
 
@@ -228,7 +228,7 @@ class GroupSink(Node):
     finals: Finals | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class TopSink(Node):
     """Appends each row's position (INT64) and keeps the first `limit` rows by `keys` per compute slot; at the end puts
     them on an edge. The last key is the position.
@@ -239,7 +239,7 @@ class TopSink(Node):
     limit: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class MatchSink(Node):
     """Marks the rows of the join table that what comes matches; gives nothing. See `UnmatchedSource`.
 
@@ -252,7 +252,7 @@ class MatchSink(Node):
     null_equal_count: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class BuildSink(Node):
     """Makes the join table `table` from the one partition of a PARTITION pipeline."""
 
@@ -262,7 +262,7 @@ class BuildSink(Node):
     null_aware: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class ScalarSink(Node):
     """Keeps the one value that comes as the scalar `scalar`: NULL for no row, CardinalityFault for two."""
 
@@ -272,7 +272,7 @@ class ScalarSink(Node):
 Sink = EmitSink | GroupSink | TopSink | MatchSink | BuildSink | ScalarSink
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Scalar(Expr):
     """The value that a ScalarSink kept, as an expression; a constant by the time the pipeline that holds it starts."""
 

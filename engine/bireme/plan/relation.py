@@ -7,10 +7,10 @@ where a `Sort` (or an input in order, under nodes that keep it) gives one. What 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from bireme.data.node import node
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL, INT64, Field
 from bireme.plan.expr import Aggregation, Expr, Literal, Relation, SortKey, WindowCall
@@ -44,7 +44,7 @@ class Rel(Relation):
         return ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Scan(Rel):
     """Columns `columns` (positions in `table_schema`) of the table that the catalog knows as `table`.
 
@@ -62,7 +62,7 @@ class Scan(Rel):
         return self.table_schema.select(self.columns)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Values(Rel):
     """Literal rows. Zero columns with one row is what `select 1` reads; no rows is an empty relation."""
 
@@ -73,7 +73,7 @@ class Values(Rel):
         return self.row_schema
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Project(Rel):
     """One output column per expression. Keeps the order of rows. May have no columns (rows are still counted)."""
 
@@ -91,7 +91,7 @@ class Project(Rel):
         return Schema(tuple([Field(name, expr.type, is_nullable(expr, source)) for name, expr in columns]))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Filter(Rel):
     """The rows for which `predicate` is TRUE, in their order."""
 
@@ -140,7 +140,7 @@ def join_schema(left: Schema, right: Schema, kind: JoinKind, mark_nullable: bool
             return left.concat(right)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Join(Rel):
     """Rows of both sides where every key pair is equal and `residual` is TRUE.
 
@@ -169,7 +169,7 @@ class Join(Rel):
         return join_schema(self.left.schema, self.right.schema, self.kind, self.null_aware)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class DependentJoin(Rel):
     """A join whose right side is evaluated anew for each left row (LATERAL): its plan may hold
     `OuterColumn(1, …)` of the left side. INNER, LEFT, SEMI, ANTI, MARK or SINGLE. Gone after `unnest`.
@@ -188,7 +188,7 @@ class DependentJoin(Rel):
         return join_schema(self.left.schema, self.right.schema, self.kind, mark_nullable=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Aggregate(Rel):
     """One row per distinct tuple of `keys` (NULLs equal): the keys, then the aggregates.
 
@@ -226,7 +226,7 @@ def aggregate_schema(node: Aggregate) -> Schema:
     return Schema(tuple(columns))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Window(Rel):
     """The input's columns, in unchanged row order, followed by one column per window function."""
 
@@ -243,7 +243,7 @@ class Window(Rel):
         return Schema((*self.input.schema.fields, *added))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Sort(Rel):
     """The rows in order; ties keep the order of the input. With `limit`, only `limit` rows after the first `offset`."""
 
@@ -260,7 +260,7 @@ class Sort(Rel):
         return self.input.schema
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Limit(Rel):
     """The first `limit` rows (None: all) after skipping `offset`, in the order of the input."""
 
@@ -276,7 +276,7 @@ class Limit(Rel):
         return self.input.schema
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Union(Rel):
     """All rows of all inputs, one input after the other; their types are equal, names are the first one's.
 

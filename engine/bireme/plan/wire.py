@@ -12,7 +12,7 @@ import datetime
 import json
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from decimal import Decimal, InvalidOperation
 from enum import Enum
@@ -45,7 +45,7 @@ def _declared(wanted: Callable[[type], bool]) -> dict[str, type]:
     return found
 
 
-_CLASSES: Final = _declared(is_dataclass)
+_CLASSES: Final = _declared(lambda each: is_dataclass(each) or (issubclass(each, Node) and bool(each.field_names())))
 _ENUMS: Final = _declared(lambda each: issubclass(each, Enum))
 
 
@@ -95,7 +95,7 @@ class _Writer:
             return value
         if isinstance(value, tuple) and not isinstance(value, Interval):
             return [self.value(item) for item in value]
-        if is_dataclass(value):
+        if isinstance(value, Node) or is_dataclass(value):
             return {"node": self._number(value)}
         return _write_scalar(value)
 
@@ -106,7 +106,7 @@ class _Writer:
             kind = type(node)
             if _CLASSES.get(kind.__name__) is not kind:
                 raise EngineBug(f"{kind.__name__} is not part of a plan")
-            written = {field.name: self.value(getattr(node, field.name)) for field in fields(node)}
+            written = {name: self.value(getattr(node, name)) for name in _field_names(kind)}
             self.nodes.append({"class": kind.__name__, "fields": written})
             number = self._numbers[key] = len(self.nodes) - 1
         return number
@@ -238,7 +238,11 @@ def _scalar(name: str, text: Any) -> Any:
 def _hints(kind: type) -> dict[str, Any]:
     """The declared types of a class's fields."""
     resolved = typing.get_type_hints(kind)
-    return {field.name: resolved[field.name] for field in fields(kind)}
+    return {name: resolved[name] for name in _field_names(kind)}
+
+
+def _field_names(kind: Any) -> Sequence[str]:
+    return kind.field_names() if issubclass(kind, Node) else [field.name for field in fields(kind)]
 
 
 def _fits(value: Any, declared: Any) -> bool:

@@ -71,6 +71,11 @@ class Planner:
             self._planned[plan] = planned
         return planned
 
+    def forget(self) -> None:
+        """Forgets the plans of recent queries; what was learned of tables stays."""
+        with self._lock:
+            self._planned.clear()
+
     def _plan(self, plan: Rel, levers: Levers) -> tuple[Rel, Dag]:
         context = self.context()
         optimized = optimize(plan, context)

@@ -33,6 +33,7 @@ from bireme.runtime.worker import ResultStream, Worker, WorkerStatistics
 from bireme.session.house import House, abandoned, close, kernels_of, range_reader_of
 from bireme.session.loop_thread import LoopThread
 from bireme.session.planning import Planner
+from bireme.session.statements import Statements
 from bireme.session.tables import SessionTables
 from bireme.storage.base import ScannableSource
 from bireme.storage.sink import write_file
@@ -68,6 +69,7 @@ class Session:
         self._config = config
         self._kernels = kernels_of(config.backend)
         self._tables = SessionTables()
+        self._statements = Statements()
         self._planner = Planner(self._tables, self._kernels, config.threads, config.levers)
         self._loop = LoopThread("bireme-loop")
         self._house = House(config, range_reader_of(config.backend))
@@ -179,15 +181,18 @@ class Session:
 
         `parameters` are the values of `?` (a sequence) or `$name` (a mapping).
         """
-        from bireme.frontend.sql import bind_sql
-
         self._must_be_open()
         if not isinstance(query, str):
             raise ArgumentFault(f"a query is a text, not {type(query).__name__}")
         if isinstance(parameters, (str, bytes)) or not isinstance(parameters, (Sequence, Mapping, type(None))):
             raise ArgumentFault("parameters are a list of values for ?, or a mapping for $name, not a single value")
         recorder = _Recorder(self._tables)
-        plan = bind_sql(query, recorder, dialect=dialect, parameters=parameters)
+        if parameters is None:
+            plan = self._statements.plan(query, recorder, dialect=dialect)
+        else:
+            from bireme.frontend.sql import bind_sql
+
+            plan = bind_sql(query, recorder, dialect=dialect, parameters=parameters)
         return Frame(self, plan, frozenset(recorder.sources))
 
     def deserialize(self, text: str) -> Frame:

@@ -6,9 +6,9 @@ How expressions become `Apply` is in `unnest_subqueries`; how `Apply` goes away,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from bireme.data.node import node
 from bireme.data.schema import Schema
 from bireme.plan.expr import Expr, OuterColumn
 from bireme.plan.relation import DependentJoin, JoinKind, Rel, join_schema
@@ -18,7 +18,7 @@ OuterColumns = frozenset[OuterColumn]
 NONE: Final[OuterColumns] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Apply(Rel):
     """A join whose right side is evaluated anew for each left row; exists only inside the rule `unnest`.
 

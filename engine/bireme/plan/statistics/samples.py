@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bireme.data.arrays import is_valid, to_numpy
 from bireme.data.record import plain
 from bireme.data.schema import Schema
 from bireme.data.types import DataType, Kind
@@ -200,13 +201,13 @@ def _tuple_counts(columns: Sequence[pa.Array]) -> tuple[pa.Array | None, np.ndar
     # pyarrow's own group_by would load its whole dataset machinery into every process.
     if len(columns) == 1:
         counted = pc.value_counts(columns[0].drop_null())
-        return counted.field(0), counted.field(1).to_numpy()
+        return counted.field(0), to_numpy(counted.field(1))
     keys = np.zeros(len(columns[0]), dtype=np.int64)
     present = np.ones(len(columns[0]), dtype=np.bool_)
     for column in columns:
         encoded = column.dictionary_encode()
-        present &= column.is_valid().to_numpy(zero_copy_only=False)
-        codes = encoded.indices.fill_null(0).to_numpy()
+        present &= is_valid(column)
+        codes = np.where(is_valid(column), to_numpy(encoded.indices), 0)
         # Numbered anew after each column, so that the product of the counts cannot leave 64 bits.
         _, keys = np.unique(keys * max(1, len(encoded.dictionary)) + codes, return_inverse=True)
     return None, np.unique(keys[present], return_counts=True)[1]
@@ -217,15 +218,14 @@ def _is_countable(kind: DataType) -> bool:
     return kind.is_integer or kind.kind in (Kind.DATE, Kind.TIMESTAMP)
 
 
-def _counted(values: pa.Array | pa.ChunkedArray, kind: DataType) -> np.ndarray:
+def _counted(values: pa.Array, kind: DataType) -> np.ndarray:
     """The values of a countable type as whole numbers, without NULLs."""
     values = values.drop_null()
     if kind.kind is Kind.UINT64:
         # Moved down by 2^63: neighbours keep their order and their distance.
-        moved: np.ndarray = (values.to_numpy(False) ^ np.uint64(1 << 63)).view(np.int64)
+        moved: np.ndarray = (to_numpy(values) ^ np.uint64(1 << 63)).view(np.int64)
         return moved
-    numbers: np.ndarray = values.cast(pa.int32() if kind.kind is Kind.DATE else pa.int64()).to_numpy(False)
-    return numbers
+    return to_numpy(values.cast(pa.int32() if kind.kind is Kind.DATE else pa.int64()))
 
 
 def _is_sorted(values: pa.Array, kind: DataType) -> bool:
@@ -236,7 +236,7 @@ def _is_sorted(values: pa.Array, kind: DataType) -> bool:
     return bool(max(np.mean(steps >= 0), np.mean(steps <= 0)) >= _SORTED_SHARE)
 
 
-def _usual_gap(values: pa.ChunkedArray, kind: DataType) -> float:
+def _usual_gap(values: pa.Array, kind: DataType) -> float:
     """The mean distance between neighbouring values of a sample, without the few large ones.
 
     A sample of blocks of rows has the neighbourhoods of a few values; inside these, keys are as dense as everywhere.
