@@ -1,5 +1,6 @@
 // ScanPlan: see scan/scan_plan.hpp and scan/scan_task.hpp. The Python side is backends/native/scan.py.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -46,27 +47,49 @@ parquet::ChunkSpec spec_of(const Chunk& chunk) {
   return spec;
 }
 
-// ([(rows, batch)], (rows in, dropped by conditions, dropped by filters, pages skipped, bytes decompressed,
-// bytes held))
-nb::tuple run_plan(const ScanPlan& plan, const std::vector<Chunk>& chunks, const std::vector<Range>& given,
+// The inputs of a task, and what keeps them alive.
+struct Inputs {
+  std::vector<Batch> batches;
+  std::vector<scan::ColumnInput> columns;
+};
+
+// Each is a Chunk, or an Arrow array that holds the column decoded. Needs the GIL.
+Inputs inputs_of(const nb::list& given) {
+  Inputs inputs;
+  inputs.batches.reserve(given.size());
+  for (nb::handle each : given) {
+    if (nb::isinstance<nb::tuple>(each)) {
+      inputs.columns.push_back({.chunk = spec_of(nb::cast<Chunk>(each))});
+    } else {
+      inputs.batches.push_back(import_arrow(each));
+      inputs.columns.push_back({.memory = &inputs.batches.back()[0]});
+    }
+  }
+  return inputs;
+}
+
+// ([(rows, batch, [(output, column)] that are as they came in)], (rows in, dropped by conditions, dropped by
+// filters, pages skipped, bytes decompressed, bytes held))
+nb::tuple run_plan(const ScanPlan& plan, const nb::list& columns, const std::vector<Range>& given,
                    int64_t rows_max, bool late, nb::object decompress) {
-  std::vector<parquet::ChunkSpec> specs;
-  for (const Chunk& chunk : chunks) specs.push_back(spec_of(chunk));
+  Inputs inputs = inputs_of(columns);
   std::vector<RowRange> ranges;
   for (const auto& [first, count] : given) ranges.push_back({first, count});
   PythonDecompressor decompressor(std::move(decompress));
-  std::vector<std::pair<int64_t, Exported>> made;
+  std::vector<std::pair<scan::ScanBatch, Exported>> made;
   scan::ScanCounts counts;
   {
     nb::gil_scoped_release unlocked;
-    ScanTask task(plan, std::move(specs), &decompressor, late);
+    ScanTask task(plan, std::move(inputs.columns), &decompressor, late);
     for (scan::ScanBatch& batch : task.run(ranges, rows_max)) {
-      made.emplace_back(batch.rows, Exported(std::move(batch.columns), batch.rows, plan.names()));
+      Exported exported(std::move(batch.columns), batch.rows, plan.names());
+      made.emplace_back(std::move(batch), std::move(exported));
     }
     counts = task.counts();
   }
   nb::list batches;
-  for (auto& [rows, batch] : made) batches.append(nb::make_tuple(rows, nb::cast(std::move(batch))));
+  for (auto& [batch, exported] : made)
+    batches.append(nb::make_tuple(batch.rows, nb::cast(std::move(exported)), nb::cast(batch.as_they_are)));
   return nb::make_tuple(
       batches, nb::make_tuple(counts.rows_in, counts.dropped_by_conditions, counts.dropped_by_filters,
                               counts.pages_skipped, counts.bytes_decompressed, counts.bytes_held_max));
@@ -118,7 +141,7 @@ void bind_scan(nb::module_& module) {
           nb::arg("filter"), nb::arg("columns"))
       .def("outputs", &ScanPlan::set_outputs, nb::arg("program"), nb::arg("passed"), nb::arg("names"))
       .def("switched_off", &ScanPlan::switched_off)
-      .def("run", &run_plan, nb::arg("chunks"), nb::arg("ranges"), nb::arg("rows_max"), nb::arg("late"),
+      .def("run", &run_plan, nb::arg("columns"), nb::arg("ranges"), nb::arg("rows_max"), nb::arg("late"),
            nb::arg("decompress"));
 }
 

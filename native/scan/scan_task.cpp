@@ -87,19 +87,23 @@ std::vector<RowRange> next_block(std::vector<RowRange>& ranges, size_t& next, in
 
 }  // namespace
 
-ScanTask::ScanTask(const ScanPlan& plan, std::vector<parquet::ChunkSpec> chunks,
-                   parquet::Decompressor* decompressor, bool late)
+ScanTask::ScanTask(const ScanPlan& plan, std::vector<ColumnInput> inputs, parquet::Decompressor* decompressor,
+                   bool late)
     : plan_(plan),
       decompressor_(decompressor),
       late_(late),
-      slots_(chunks.size()),
+      slots_(inputs.size()),
       order_(plan.order()),
       answers_(order_.size()) {
-  if (chunks.size() != plan.types().size())
+  if (inputs.size() != plan.types().size())
     throw EngineBug("a scan was given another number of chunks than of columns");
-  for (size_t index = 0; index < chunks.size(); ++index) {
-    slots_[index].spec = std::move(chunks[index]);
-    slots_[index].spec.type = plan.types()[index];
+  for (size_t index = 0; index < inputs.size(); ++index) {
+    slots_[index].input = std::move(inputs[index]);
+    slots_[index].input.chunk.type = plan.types()[index];
+    const Column* memory = slots_[index].input.memory;
+    if (memory != nullptr && memory->type.kind != plan.types()[index].kind)
+      throw EngineBug("a scan of Arrow format '" + plan.types()[index].format + "' was given '" +
+                      memory->type.format + "'");
   }
 }
 
@@ -115,12 +119,18 @@ auto ScanTask::reading(int column, Work work) {
   }
 }
 
-parquet::ChunkReader& ScanTask::reader(int column) {
+ScannedColumn& ScanTask::reader(int column) {
   Slot& wanted = slot(column);
   if (wanted.reader == nullptr) {
-    wanted.reader = std::make_unique<parquet::ChunkReader>(std::move(wanted.spec), decompressor_);
+    ColumnInput& input = wanted.input;
+    wanted.reader = input.memory != nullptr ? scanned_memory(*input.memory)
+                                            : scanned_chunk(std::move(input.chunk), decompressor_);
   }
   return *wanted.reader;
+}
+
+bool ScanTask::is_whole(const Slot& wanted) const {
+  return is_all_ && wanted.input.memory != nullptr && !wanted.values.has_value();
 }
 
 parquet::Selection ScanTask::selection() const {
@@ -140,7 +150,7 @@ std::vector<ScanBatch> ScanTask::run(const std::vector<RowRange>& ranges, int64_
 
 void ScanTask::start(const std::vector<RowRange>& ranges) {
   count_ = total_rows(ranges);
-  is_all_ = ranges.size() == 1 && ranges[0].first == 0 && !slots_.empty() && count_ == slots_[0].spec.rows;
+  is_all_ = ranges.size() == 1 && ranges[0].first == 0 && !slots_.empty() && count_ == slots_[0].input.rows();
   counts_.rows_in += count_;
   next_step_ = 0;
   if (is_all_) return;
@@ -191,14 +201,14 @@ bool ScanTask::take_step_by_codes(const Step& step) {
   if (step.columns().size() != 1 || step.can_raise()) return false;
   const int column = step.columns()[0];
   if (slot(column).values.has_value()) return false;
-  const bool is_cheap = reading(column, [&](parquet::ChunkReader& chunk) {
+  const bool is_cheap = reading(column, [&](ScannedColumn& chunk) {
     return chunk.is_dictionary() && is_cheaper_by_entry(chunk.type(), chunk.dictionary().rows, count_);
   });
   if (!is_cheap) return false;
   const Answers& asked = answers(step, column);
   chosen_ = Buffer(count_ * 4);
   auto* chosen = chosen_.as<uint32_t>();
-  const int64_t kept = reading(column, [&](parquet::ChunkReader& chunk) {
+  const int64_t kept = reading(column, [&](ScannedColumn& chunk) {
     return chunk.select_codes(selection(), asked.keep, asked.keep_null, chosen);
   });
   if (kept == count_) return true;
@@ -224,7 +234,7 @@ bool ScanTask::take_step_by_codes(const Step& step) {
 const ScanTask::Answers& ScanTask::answers(const Step& step, int column) {
   Answers& asked = answers_[next_step_ - 1];
   if (asked.known) return asked;
-  const Column entries = reading(column, [](parquet::ChunkReader& chunk) { return chunk.dictionary(); });
+  const Column entries = reading(column, [](ScannedColumn& chunk) { return chunk.dictionary(); });
   asked.keep.assign(static_cast<size_t>(entries.rows), 0);
   if (step.filter() != nullptr) {
     Buffer kept(entries.rows * 4);
@@ -247,8 +257,8 @@ const ScanTask::Answers& ScanTask::answers(const Step& step, int column) {
 
 void ScanTask::decode(int column) {
   Slot& wanted = slot(column);
-  if (wanted.values.has_value()) return;
-  reading(column, [&](parquet::ChunkReader& chunk) {
+  if (wanted.values.has_value() || is_whole(wanted)) return;
+  reading(column, [&](ScannedColumn& chunk) {
     wanted.is_codes = chunk.type().kind == Kind::String && chunk.is_dictionary() &&
                       chunk.dictionary().rows <= std::max(count_, kFewEntries);
     wanted.values = wanted.is_codes ? chunk.read_codes(selection()) : chunk.read(selection());
@@ -260,6 +270,7 @@ std::vector<Column> ScanTask::views() {
   std::vector<Column> columns(slots_.size());
   for (size_t index = 0; index < slots_.size(); ++index) {
     const Slot& each = slots_[index];
+    if (is_whole(each)) columns[index] = *each.input.memory;
     if (!each.values.has_value()) continue;
     columns[index] = view_of(*each.values);
     if (!each.is_codes) continue;
@@ -316,6 +327,11 @@ ScanBatch ScanTask::made() {
       continue;
     }
     Slot& passed = slot(column);
+    if (is_whole(passed)) {
+      batch.as_they_are.emplace_back(static_cast<int>(batch.columns.size()), column);
+      batch.columns.push_back({.type = simple_type(Kind::Null), .rows = count_, .null_count = count_});
+      continue;
+    }
     if (passed.is_codes) {
       if (passed.entries == nullptr) {
         passed.entries = std::make_shared<const OutputColumn>(copy_of(passed.reader->dictionary()));

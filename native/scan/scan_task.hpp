@@ -11,12 +11,14 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "arrow/column.hpp"
 #include "arrow/output.hpp"
 #include "parquet/chunk.hpp"
 #include "scan/scan_plan.hpp"
+#include "scan/scanned_column.hpp"
 
 namespace bireme::scan {
 
@@ -47,16 +49,26 @@ struct ScanCounts {
   int64_t bytes_held_max = 0;  // by decoded columns at once
 };
 
+// `as_they_are` are outputs that are columns of memory with all their rows (place among the outputs, column):
+// they have no values here, only rows.
 struct ScanBatch {
   std::vector<OutputColumn> columns;
   int64_t rows = 0;
+  std::vector<std::pair<int, int>> as_they_are;
+};
+
+// Where a column comes from: a chunk of a file, or memory, where `memory` is not null.
+struct ColumnInput {
+  parquet::ChunkSpec chunk;
+  const Column* memory = nullptr;
+  int64_t rows() const { return memory != nullptr ? memory->rows : chunk.rows; }
 };
 
 class ScanTask {
  public:
-  // `chunks` are those of the plan's columns, in order. With `late` false all columns are decoded before the
+  // `inputs` are those of the plan's columns, in order. With `late` false all columns are decoded before the
   // first step.
-  ScanTask(const ScanPlan& plan, std::vector<parquet::ChunkSpec> chunks, parquet::Decompressor* decompressor,
+  ScanTask(const ScanPlan& plan, std::vector<ColumnInput> inputs, parquet::Decompressor* decompressor,
            bool late);
 
   // The rows of `ranges` that are left, in order, in batches of at most `rows_max`; none without rows.
@@ -67,8 +79,8 @@ class ScanTask {
  private:
   // A scanned column in this task.
   struct Slot {
-    parquet::ChunkSpec spec;
-    std::unique_ptr<parquet::ChunkReader> reader;
+    ColumnInput input;
+    std::unique_ptr<ScannedColumn> reader;
     std::optional<OutputColumn> values;  // of the rows that are left; codes where `is_codes`
     bool is_codes = false;
     std::shared_ptr<const OutputColumn> entries;  // a copy of the dictionary that outlives the reader
@@ -83,7 +95,9 @@ class ScanTask {
   Slot& slot(int column) { return slots_[static_cast<size_t>(column)]; }
   template <typename Work>
   auto reading(int column, Work work);
-  parquet::ChunkReader& reader(int column);
+  ScannedColumn& reader(int column);
+  // Whether the rows that are left are those that memory holds of the column.
+  bool is_whole(const Slot& wanted) const;
   parquet::Selection selection() const;
 
   void start(const std::vector<RowRange>& ranges);

@@ -172,6 +172,17 @@ class ScanCounts(NamedTuple):
     bytes_decompressed: int
     bytes_held_max: int
 
+    def plus(self, other: ScanCounts) -> ScanCounts:
+        """Both calls together; they did not run at once."""
+        return ScanCounts(
+            self.rows_in + other.rows_in,
+            self.dropped_by_conditions + other.dropped_by_conditions,
+            self.dropped_by_filters + other.dropped_by_filters,
+            self.pages_skipped + other.pages_skipped,
+            self.bytes_decompressed + other.bytes_decompressed,
+            max(self.bytes_held_max, other.bytes_held_max),
+        )
+
 
 class RowFilter(NamedTuple):
     """A runtime filter over columns of a scan (positions); `label` names it in notes."""
@@ -197,6 +208,15 @@ class Scan(Protocol):
 
         Raises ColumnFault, ColumnUnread, and DataError as `Program.run` does.
         """
+        ...
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether `run_batch` can be called: its columns must all be of types that this backend has kernels for."""
+        ...
+
+    def run_batch(self, batch: pa.RecordBatch) -> tuple[list[pa.RecordBatch], ScanCounts]:
+        """The same of rows that are decoded already. Raises DataError as `Program.run` does."""
         ...
 
 

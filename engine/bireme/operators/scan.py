@@ -19,6 +19,7 @@ from bireme.operators.states import QueryStates
 from bireme.plan.physical import ProgramStep, ScanSource
 from bireme.plan.tree import all_columns
 from bireme.storage.base import BATCH_ROWS_MAX, Split
+from bireme.storage.kept_split import KeptSplit
 
 
 class TableScan:
@@ -35,6 +36,7 @@ class TableScan:
         self._program: FilterProject | None = None
         self._reasons: dict[str, None] = {}
         self._scan: Scan | None = None
+        self._scans_of_all: dict[Schema, Scan | None] = {}
         if source.columns and states.levers.native_scan:
             self._scan = kernels.scan(
                 schema,
@@ -56,13 +58,44 @@ class TableScan:
         """What is wanted of a split, and what was done to find it, where the backend tells."""
         if self._scan is None:
             return self._decoded(split, buffers), None
+        if isinstance(split, KeptSplit):
+            split.complete(buffers, self._whole)
         encoded = split.encoded()
+        if encoded == "" and self._scan.takes_batches:
+            return self._of_batches(self._scan, split.decode(buffers))
         if isinstance(encoded, str):
             return self._decoded(split, buffers, encoded), None
         try:
             return self._scan.run(encoded, buffers, BATCH_ROWS_MAX)
         except ColumnUnread as unread:
             return self._decoded(split, buffers, unread.reason), None
+        except ColumnFault as fault:
+            raise split.damage(fault.column, fault.story) from fault
+
+    def _of_batches(
+        self, scan: Scan, batches: Iterable[pa.RecordBatch]
+    ) -> tuple[list[pa.RecordBatch], ScanCounts | None]:
+        found: list[pa.RecordBatch] = []
+        counts: ScanCounts | None = None
+        for batch in batches:
+            made, more = scan.run_batch(batch)
+            found += made
+            counts = more if counts is None else counts.plus(more)
+        return found, counts
+
+    def _whole(self, split: Split, buffers: Sequence[pa.Buffer]) -> list[pa.RecordBatch]:
+        """All rows of all columns of a split, to be kept."""
+        encoded = split.encoded()
+        if isinstance(encoded, str):
+            return list(split.decode(buffers))
+        scan = self._scans_of_all.get(split.schema)
+        if scan is None:
+            # Two threads may compile it at once; either will do.
+            scan = self._scans_of_all[split.schema] = _scan_of_all(split.schema, self._kernels)
+        try:
+            return list(split.decode(buffers)) if scan is None else scan.run(encoded, buffers, BATCH_ROWS_MAX)[0]
+        except ColumnUnread:
+            return list(split.decode(buffers))
         except ColumnFault as fault:
             raise split.damage(fault.column, fault.story) from fault
 
@@ -73,6 +106,12 @@ class TableScan:
             # Two threads may compile it at once; either will do.
             self._program = FilterProject(self._step, self._schema, self._kernels, self._states)
         return map(self._program.run, split.decode(buffers))
+
+
+def _scan_of_all(schema: Schema, kernels: Kernels) -> Scan | None:
+    return kernels.scan(
+        schema, predicate=None, exprs=all_columns(schema), names=schema.names, filters=(), is_late=False
+    )
 
 
 def row_filters(source: ScanSource, states: QueryStates) -> list[RowFilter]:

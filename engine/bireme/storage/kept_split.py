@@ -6,7 +6,7 @@ Rule: once complete it is rows in memory, like a split of an Arrow table. What i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -14,6 +14,9 @@ from bireme.data.encoded import EncodedRows
 from bireme.data.schema import Schema
 from bireme.errors import BiremeError
 from bireme.storage.base import BATCH_ROWS_MAX, ByteRange, ChunkKey, Split
+
+# All rows of all columns of a split, from its bytes.
+Decode = Callable[[Split, Sequence[pa.Buffer]], list[pa.RecordBatch]]
 
 
 class KeptSplit:
@@ -64,8 +67,7 @@ class KeptSplit:
 
     def decode(self, buffers: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatch]:
         """All columns; those that are not here yet from the bytes of `ranges`, and from then on they are."""
-        if self._missing:
-            self._take(list(self._part.decode(buffers)))
+        self.complete(buffers, lambda part, given: list(part.decode(given)))
         columns = [self._found[column] for column in range(len(self.chunk_keys))]
         yield from pa.Table.from_arrays(columns, list(self._split.schema.names)).to_batches(BATCH_ROWS_MAX)
 
@@ -76,7 +78,11 @@ class KeptSplit:
     def damage(self, column: int, story: str) -> BiremeError:
         return self._split.damage(column, story)
 
-    def _take(self, decoded: Sequence[pa.RecordBatch]) -> None:
+    def complete(self, buffers: Sequence[pa.Buffer], decode: Decode) -> None:
+        """Decodes the columns that are not here yet, whole."""
+        if not self._missing:
+            return
+        decoded = decode(self._part, buffers)
         for index, column in enumerate(self._missing):
             self._found[column] = pa.chunked_array([batch.column(index) for batch in decoded])
         self._fresh, self._missing = self._missing, []

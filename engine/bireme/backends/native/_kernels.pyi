@@ -43,12 +43,12 @@ class ScanPlan:
     def switched_off(self) -> list[bool]: ...
     def run(
         self,
-        chunks: Sequence[Chunk],
+        columns: list[Any],
         ranges: Sequence[tuple[int, int]],
         rows_max: int,
         late: bool,
         decompress: Callable[[int, memoryview, int], Any],
-    ) -> tuple[list[tuple[int, Exported]], tuple[int, int, int, int, int, int]]: ...
+    ) -> tuple[list[tuple[int, Exported, list[tuple[int, int]]]], tuple[int, int, int, int, int, int]]: ...
 
 class GroupTable:
     @property

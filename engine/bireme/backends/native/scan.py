@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -66,6 +66,7 @@ class NativeScan:
         self._filters = tuple(filters)
         self._is_late = is_late
         self._reference = reference
+        self.takes_batches = all(format_of(field.type) is not None for field in schema)
         self._fast = self._compile(ascii_only=True)
         self._any_text: _Compiled | None = None
 
@@ -86,28 +87,43 @@ class NativeScan:
         self, rows: EncodedRows, buffers: Sequence[pa.Buffer], rows_max: int
     ) -> tuple[list[pa.RecordBatch], base.ScanCounts]:
         chunks = _located(rows, buffers)
-        compiled = self._any_text or self._fast
         try:
-            try:
-                return self._run(compiled, chunks, rows, rows_max)
-            except _kernels.NeedsReference:
-                if self._any_text is None:
-                    self._any_text = self._compile(ascii_only=False)
-                return self._run(self._any_text, chunks, rows, rows_max)
+            return self._run_any_text(chunks, rows.ranges, rows_max)
         except _kernels.DamagedColumn as error:
             raise base.ColumnFault(*error.args) from None
         except _kernels.UnreadColumn as error:
             raise base.ColumnUnread(*error.args) from None
 
-    def _run(
-        self, compiled: _Compiled, chunks: list[_kernels.Chunk], rows: EncodedRows, rows_max: int
+    def run_batch(self, batch: pa.RecordBatch) -> tuple[list[pa.RecordBatch], base.ScanCounts]:
+        return self._run_any_text(batch.columns, ((0, batch.num_rows),), batch.num_rows)
+
+    def _run_any_text(
+        self, columns: list[Any], ranges: Sequence[tuple[int, int]], rows_max: int
     ) -> tuple[list[pa.RecordBatch], base.ScanCounts]:
-        made, counts = compiled.plan.run(chunks, rows.ranges, rows_max, self._is_late, decompress)
-        batches = [self._batch(compiled, count, exported) for count, exported in made]
+        compiled = self._any_text or self._fast
+        try:
+            return self._run(compiled, columns, ranges, rows_max)
+        except _kernels.NeedsReference:
+            if self._any_text is None:
+                self._any_text = self._compile(ascii_only=False)
+            return self._run(self._any_text, columns, ranges, rows_max)
+
+    def _run(
+        self, compiled: _Compiled, columns: list[Any], ranges: Sequence[tuple[int, int]], rows_max: int
+    ) -> tuple[list[pa.RecordBatch], base.ScanCounts]:
+        made, counts = compiled.plan.run(columns, ranges, rows_max, self._is_late, decompress)
+        batches = []
+        for rows, exported, as_they_are in made:
+            batch = pa.record_batch(exported)
+            if as_they_are:
+                arrays = batch.columns
+                for place, column in as_they_are:
+                    arrays[place] = columns[column]
+                batch = record_batch(arrays, batch.schema.names, rows)
+            batches.append(self._batch(compiled, rows, batch))
         return batches, base.ScanCounts(*counts)
 
-    def _batch(self, compiled: _Compiled, rows: int, exported: _kernels.Exported) -> pa.RecordBatch:
-        batch = pa.record_batch(exported)
+    def _batch(self, compiled: _Compiled, rows: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         if compiled.rest is not None:
             return compiled.rest.run(record_batch(batch.columns, compiled.names, rows))
         if compiled.places is None:
