@@ -17,6 +17,7 @@ from bireme.plan.rules.order_joins import order_joins
 from bireme.plan.rules.prune_columns import prune_columns
 from bireme.plan.rules.push_filters import push_filters
 from bireme.plan.rules.simplify import simplify
+from bireme.plan.rules.spell_aggregates import spell_aggregates
 from bireme.plan.rules.split_distinct import split_distinct
 from bireme.plan.rules.unnest import unnest
 
@@ -26,6 +27,7 @@ RULES: Final[tuple[Rule, ...]] = (
     unnest,
     simplify,
     push_filters,
+    spell_aggregates,
     split_distinct,
     order_joins,
     prune_columns,

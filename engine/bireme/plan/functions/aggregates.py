@@ -148,7 +148,7 @@ def _doubles(name: str, doc: str, *aliases: str, count: int = 1, runs: bool = Tr
     return AggregateFunction(name, bind, signatures, doc, aliases, runs=runs)
 
 
-# ------------------------------------------------------------------------------ bound, but not run yet
+# ------------------------------------------------------------------------------------------ quantiles
 
 
 def _interpolated(kind: DataType) -> DataType:
@@ -170,13 +170,16 @@ def _quantile(name: str, doc: str, *aliases: str, interpolates: bool) -> Aggrega
         result = _interpolated(arg.type) if interpolates else arg.type
         return Aggregation(name, (arg, fraction), result)
 
-    return AggregateFunction(name, bind, signatures, doc, aliases, runs=False)
+    return AggregateFunction(name, bind, signatures, doc, aliases)
 
 
 def _median() -> AggregateFunction:
     signatures = ("median(any)",)
     bind = _one("median", signatures, _is_sortable, lambda arg: Aggregation("median", (arg,), _interpolated(arg.type)))
-    return AggregateFunction("median", bind, signatures, "The value in the middle.", runs=False)
+    return AggregateFunction("median", bind, signatures, "The value in the middle; runs for numbers.")
+
+
+# ------------------------------------------------------------------------------ bound, but not run yet
 
 
 def _string_agg(args: Args) -> Aggregation:
@@ -236,9 +239,9 @@ AGGREGATES: Final = (
     _doubles("var_pop", "The variance of all values."),
     _doubles("stddev_samp", "The standard deviation of a sample; NULL for fewer than two values.", "stddev"),
     _doubles("stddev_pop", "The standard deviation of all values."),
-    _doubles("corr", "The correlation of two variables.", count=2, runs=False),
-    _doubles("covar_samp", "The covariance of a sample.", count=2, runs=False),
-    _doubles("covar_pop", "The covariance of all values.", count=2, runs=False),
+    _doubles("corr", "The correlation of two variables; NaN where one is constant.", count=2),
+    _doubles("covar_samp", "The covariance of a sample.", count=2),
+    _doubles("covar_pop", "The covariance of all values.", count=2),
     *(
         _doubles(
             f"regr_{part}",
@@ -253,7 +256,10 @@ AGGREGATES: Final = (
     _doubles("product", "The product of all values.", runs=False),
     _median(),
     _quantile(
-        "quantile_cont", "The value at a fraction of the order, interpolated.", "percentile_cont", interpolates=True
+        "quantile_cont",
+        "The value at a fraction of the order, interpolated; runs for numbers.",
+        "percentile_cont",
+        interpolates=True,
     ),
     _quantile(
         "quantile_disc", "The value at a fraction of the order.", "percentile_disc", "quantile", interpolates=False
