@@ -84,6 +84,7 @@ def sections(options: argparse.Namespace) -> list[Section]:
     lineitem = str(data / "lineitem.parquet")
     kernels = {
         "scan": [lineitem],
+        "decode": [lineitem],
         "expression": [lineitem],
         "tables": ["--data", str(data)],
     }

@@ -1,40 +1,29 @@
-"""Nanoseconds per value to decode column chunks: our chunk reader, pyarrow's, and the floor of copying the bytes.
+"""Decoding column chunks of a Parquet file: our chunk reader against pyarrow's.
 
-    python bench/micro/decode.py data/lineitem.parquet [--row-group 0] [--columns l_orderkey,l_comment]
+    python bench/micro/decode.py data/lineitem.parquet [--row-group 0] [--only l_comment]
 
-One thread, one row group, bytes in memory; the least CPU time of several runs counts. `all` reads every value (strings
-of dictionaries as codes, as pyarrow is told to), `1%` one row in a hundred, `select` the rows of half of the
-dictionary's entries. `floor` is the time in which the stored bytes and the values could be copied at FLOOR_GB_PER_S.
+One row group, its bytes in memory. `all` reads every value (strings of dictionaries as codes, as pyarrow is told to),
+`1%` one row in a hundred, `select` the rows of half of the dictionary's entries. For the latter two pyarrow would have
+to read all and then take or filter: only its reading is timed. The floor counts stored bytes and values made.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from frame import Case, family_parser, run_family
 
 from bireme.backends.native import _kernels
 
-RUNS: Final = 25
-FLOOR_GB_PER_S: Final = 10.0
 _PHYSICAL: Final = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 _CODECS: Final = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6, "LZ4": 7}
-_SIMPLE: Final = {"BOOLEAN": "b", "INT32": "i", "INT64": "l", "FLOAT": "f", "DOUBLE": "g", "BYTE_ARRAY": "u"}
-
-
-def least_seconds(work: Callable[[], object]) -> float:
-    least = float("inf")
-    for _ in range(RUNS):
-        start = time.thread_time()
-        work()
-        least = min(least, time.thread_time() - start)
-    return least
+_FORMATS: Final = {"BOOLEAN": "b", "INT32": "i", "INT64": "l", "FLOAT": "f", "DOUBLE": "g", "BYTE_ARRAY": "u"}
 
 
 def decompress(codec: int, data: memoryview, size: int) -> pa.Buffer:
@@ -42,12 +31,13 @@ def decompress(codec: int, data: memoryview, size: int) -> pa.Buffer:
     return pa.Codec(name.lower()).decompress(pa.py_buffer(data), decompressed_size=size)
 
 
-def open_chunk(content: bytes, metadata: Any, row_group: int, column: int) -> Any:
+def opener(content: bytes, metadata: Any, row_group: int, column: int) -> Callable[[], Any]:
+    """Opens our reader anew: nothing is left decompressed from the last run."""
     place = metadata.row_group(row_group).column(column)
     start = min(place.data_page_offset, place.dictionary_page_offset or place.data_page_offset)
-    return _kernels.ParquetChunk(
+    return lambda: _kernels.ParquetChunk(
         memoryview(content)[start : start + place.total_compressed_size],
-        _SIMPLE[place.physical_type],
+        _FORMATS[place.physical_type],
         physical=_PHYSICAL.index(place.physical_type),
         type_length=0,
         codec=_CODECS[place.compression],
@@ -60,60 +50,45 @@ def open_chunk(content: bytes, metadata: Any, row_group: int, column: int) -> An
     )
 
 
-def theirs(content: bytes, row_group: int, name: str, is_codes: bool) -> Callable[[], object]:
-    source = pa.BufferReader(content)
-    reader = pq.ParquetFile(source, read_dictionary=[name] if is_codes else [])
-    return lambda: reader.read_row_group(row_group, columns=[name], use_threads=False)
-
-
-def report(content: bytes, metadata: Any, row_group: int, column: int) -> None:
+def column_cases(content: bytes, metadata: Any, row_group: int, column: int) -> Iterator[Case]:
     place = metadata.row_group(row_group).column(column)
-    rows = metadata.row_group(row_group).num_rows
-    generator = random.Random(1)
-    few = pa.array(sorted(generator.sample(range(rows), max(1, rows // 100))), pa.uint32())
-
-    def opened() -> Any:
-        return open_chunk(content, metadata, row_group, column)
-
+    name, rows, stored = place.path_in_schema, place.num_values, place.total_compressed_size
+    opened = opener(content, metadata, row_group, column)
     is_codes = opened().is_dictionary()
-    is_text = place.physical_type == "BYTE_ARRAY"
-    words = len(pa.array(opened().dictionary())) if is_codes else 0
-    keep = np.random.default_rng(1).integers(0, 2, words).astype(np.uint8).tobytes()
+    as_codes = is_codes and place.physical_type == "BYTE_ARRAY"
+    reader = pq.ParquetFile(pa.BufferReader(content), read_dictionary=[name] if as_codes else [])
+    few = pa.array(sorted(random.Random(1).sample(range(rows), max(1, rows // 100))), pa.uint32())
 
-    def read_all() -> object:
-        return opened().read_codes(None) if is_codes and is_text else opened().read(None)
+    def ours() -> Any:
+        return opened().read_codes(None) if as_codes else opened().read(None)
 
-    ours = least_seconds(read_all)
-    other = least_seconds(theirs(content, row_group, place.path_in_schema, is_codes and is_text))
-    sparse = least_seconds(lambda: opened().read(few))
-    selected = least_seconds(lambda: opened().select_codes(None, keep, False)) if is_codes else float("nan")
-    decoded = pa.array(read_all()).nbytes
-    floor = (place.total_compressed_size + decoded) / FLOOR_GB_PER_S / rows
-    print(
-        f"{place.path_in_schema:16} {place.physical_type:10} {'codes' if is_codes else 'plain':5}"
-        f" {place.total_compressed_size / rows:7.2f} {decoded / rows:7.2f} {floor:6.2f} {ours / rows * 1e9:7.2f}"
-        f" {other / rows * 1e9:7.2f} {sparse / rows * 1e9:7.2f} {selected / rows * 1e9:7.2f}"
-    )
+    def theirs() -> Any:
+        return reader.read_row_group(row_group, columns=[name], use_threads=False).column(0)
+
+    def case(kind: str, values_bytes: int, bireme: Callable[[], object], pyarrow: Callable[[], object]) -> Case:
+        works = {"bireme": bireme, "pyarrow": pyarrow}
+        return Case(name=f"{name} {kind}", rows=rows, floor_bytes=stored + values_bytes, works=works)
+
+    decoded_bytes = pa.array(ours()).nbytes
+    yield case("all", decoded_bytes, ours, theirs)
+    yield case("1%", decoded_bytes // 100, lambda: opened().read(few), theirs)
+    if is_codes:
+        flags = np.random.default_rng(1).integers(0, 2, len(pa.array(opened().dictionary())))
+        keep = flags.astype(np.uint8).tobytes()
+        yield case("select", 2 * rows, lambda: opened().select_codes(None, keep, False), theirs)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("path")
-    parser.add_argument("--row-group", type=int, default=0)
-    parser.add_argument("--columns", default="")
-    arguments = parser.parse_args()
-    with open(arguments.path, "rb") as file:
+def cases(options: argparse.Namespace) -> Iterator[Case]:
+    with open(options.path, "rb") as file:
         content = file.read()
     metadata = pq.read_metadata(pa.BufferReader(content))
-    wanted = set(filter(None, arguments.columns.split(",")))
-    print(
-        f"{'column':16} {'type':10} {'pages':5} {'stored':>7} {'decoded':>7} {'floor':>6} {'all':>7} {'pyarrow':>7}"
-        f" {'1%':>7} {'select':>7}   bytes and ns per value"
-    )
     for column in range(metadata.num_columns):
-        if not wanted or metadata.schema.column(column).name in wanted:
-            report(content, metadata, arguments.row_group, column)
+        if metadata.schema.column(column).physical_type in _FORMATS:
+            yield from column_cases(content, metadata, options.row_group, column)
 
 
 if __name__ == "__main__":
-    main()
+    parser = family_parser(__doc__)
+    parser.add_argument("path")
+    parser.add_argument("--row-group", type=int, default=0)
+    run_family("decode", cases, parser)

@@ -30,3 +30,13 @@ struct Loops {
 const Loops& loops();
 
 }  // namespace bireme::parquet
+
+// The tables of the instruction sets; for tests.
+namespace bireme::baseline {
+const parquet::Loops& parquet_loops();
+}
+#ifdef BIREME_HAS_AVX2
+namespace bireme::avx2 {
+const parquet::Loops& parquet_loops();
+}
+#endif

@@ -74,9 +74,8 @@ def chunk_of(
     metadata = pq.read_metadata(io.BytesIO(content))
     place = metadata.row_group(row_group).column(column)
     described = metadata.schema.column(column)
-    start = place.data_page_offset
-    if place.dictionary_page_offset is not None:
-        start = min(start, place.dictionary_page_offset)
+    # Without rows there may be no data page, which then is said to be at 0.
+    start = min(filter(None, (place.dictionary_page_offset, place.data_page_offset)), default=0)
     data = content[start : start + place.total_compressed_size]
     return _kernels.ParquetChunk(
         data,
