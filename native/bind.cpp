@@ -37,6 +37,8 @@ void translate(const std::exception_ptr& thrown, void*) {
     raise_as("ConversionFault", error.what());
   } catch (const DomainFault& error) {
     raise_as("DomainFault", error.what());
+  } catch (const CardinalityFault& error) {
+    raise_as("CardinalityFault", error.what());
   } catch (const Unsupported& error) {
     raise_as("Unsupported", error.what());
   } catch (const parquet::Corrupt& error) {

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from frame import Case, family_parser, run_family
 
-from bireme.backends.native import tables
+from bireme.backends.native import joins, tables
 from bireme.data.types import FLOAT64, HUGEINT, INT64, STRING, DataType, decimal, from_arrow, to_arrow
 from bireme.plan.physical import AggregateStep, GroupSpec
 
@@ -96,7 +96,7 @@ class Bench:
         self, name: str, build: pa.RecordBatch, probe: list[pa.RecordBatch], sql: str, *, semi: bool = False
     ) -> Case:
         def ours() -> object:
-            table = tables.NativeJoinTable(build, null_equal_count=0)
+            table = joins.NativeJoinTable.of_keys(build, null_equal_count=0)
             if semi:
                 return [table.contains(batch) for batch in probe]
             return [table.match(batch) for batch in probe]

@@ -21,6 +21,11 @@ struct DomainFault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A scalar subquery gave more than one row.
+struct CardinalityFault : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 // A kernel met a value that it leaves to the reference backend, such as text that is not ASCII; the Python side runs the
 // batch again without that kernel.
 struct NeedsReference : std::runtime_error {

@@ -10,13 +10,11 @@
 #include <new>
 
 #include "kernels/group_cells.hpp"
+#include "kernels/vector_rows.hpp"
 
 namespace bireme {
 
 inline constexpr uint32_t kNoEntry = 0xFFFFFFFFu;
-
-// Rows that tables handle at a time: what is known of them stays in the first-level cache.
-inline constexpr int64_t kVectorRows = 1024;
 
 // Tables with more entries do not stay in the second-level cache, and looking ahead pays.
 inline constexpr uint32_t kPrefetchEntries = 16 * 1024;

@@ -1,18 +1,23 @@
-// The keys of a join's build side, to be looked up: what backends/base.py calls a JoinTable.
+// A join's build side, to be looked up: what backends/base.py calls a JoinTable.
 //
-// Rule: distinct keys are numbered by `group_keys`; beside that lie the build rows of each key, in order. Once built it never changes, so
-// any number of threads may look keys up at once.
+// Rule: a key leads to the link of its first build row (join_chain.hpp), by its word where keys have words (join_lookup.hpp), else by a
+// number that an index gives it (group_keys.hpp). Once built it never changes, so any number of threads may look up at once.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "arrow/batch.hpp"
 #include "arrow/output.hpp"
 #include "kernels/group_keys.hpp"
+#include "kernels/join_chain.hpp"
+#include "kernels/join_lookup.hpp"
+#include "kernels/join_words.hpp"
 #include "kernels/key_filter.hpp"
 
 namespace bireme {
@@ -20,11 +25,16 @@ namespace bireme {
 class JoinTable {
  public:
   // In the first `null_equal_count` columns NULL is a key and equals NULL; rows with NULL elsewhere match nothing.
-  JoinTable(Batch keys, int null_equal_count);
+  JoinTable(std::vector<Type> types, int null_equal_count, int64_t rows);
+  // Builds at once, from one batch.
+  JoinTable(const Batch& keys, int null_equal_count);
 
-  int64_t rows() const { return rows_; }
-  int64_t nbytes() const { return keys_->nbytes() + starts_.nbytes() + rows_of_.nbytes() + filter_bytes_; }
+  int64_t rows() const { return chains_.rows(); }
+  int64_t nbytes() const;
   bool has_null_key() const { return has_null_key_; }
+  bool is_unique() const { return !chains_.open(); }
+  // How keys are found, for explain.
+  std::string form() const;
 
   // All pairs of equal keys as two int64 columns, by probe row, then by build row.
   std::vector<OutputColumn> match(const Batch& keys) const;
@@ -34,24 +44,49 @@ class JoinTable {
   // Made by the first that asks. Null where NULL is a key, or keys of these types have no filter.
   std::shared_ptr<const KeyFilter> key_filter() const;
 
- private:
-  void group_rows(const uint32_t* entries);
-  void find(const Batch& keys, uint32_t* entries) const;
-  void emit_single(const uint32_t* entries, int64_t rows, std::vector<OutputColumn>& out) const;
-  void emit_many(const uint32_t* entries, int64_t rows, std::vector<OutputColumn>& out) const;
+  // All columns of the build side, in the order of its rows; put here once, before anyone probes.
+  const Batch& payload() const { return payload_; }
+  void set_payload(Batch payload) { payload_ = std::move(payload); }
 
-  Batch build_keys_;
-  bool can_filter_;
+  // The link after one that has more.
+  uint32_t next(uint32_t link) const { return chains_.next()[row_of(link)]; }
+  const uint32_t* links_after() const { return chains_.next(); }
+
+ private:
+  friend class JoinBuild;
+  friend class JoinHeads;
+
+  void build_index(const std::vector<std::span<const Column>>& chunks);
+  void chain_everything();
+
+  std::vector<Type> types_;
+  int null_equal_count_;
+  Chains chains_;
+  bool has_null_key_ = false;
+  // One of: words and their look-up; an index of keys, and the link of each; no keys at all, when every row matches.
+  KeyWords words_;
+  std::unique_ptr<WordLookup> lookup_;
+  std::unique_ptr<KeyIndex> index_;
+  Cells<uint32_t> links_;
+  Batch payload_;
   mutable std::atomic<int64_t> filter_bytes_ = 0;
   mutable std::once_flag filter_once_;
   mutable std::shared_ptr<const KeyFilter> filter_;
-  std::unique_ptr<KeyIndex> keys_;
-  int64_t rows_ = 0;
-  bool has_null_key_ = false;
-  bool is_identity_ = false;  // the key number is the row
-  bool is_unique_ = true;
-  Cells<uint32_t> starts_;  // where the rows of a key start in `rows_of_`; not kept for unique keys
-  Cells<uint32_t> rows_of_;  // by key number
+};
+
+// The probe keys of one batch, to be looked up vector by vector. The columns must outlive it.
+class JoinHeads {
+ public:
+  // Throws EngineBug for columns of other types than the build side's.
+  JoinHeads(const JoinTable& table, std::span<const Column> keys);
+
+  // Sets heads[row] to the link of the first build row for rows [begin, begin + rows), at most kVectorRows; kNoRow where none is.
+  void find(int64_t begin, int64_t rows, uint32_t* heads);
+
+ private:
+  const JoinTable& table_;
+  std::unique_ptr<WordReader> words_;
+  std::unique_ptr<KeyRows> rows_;
 };
 
 }  // namespace bireme

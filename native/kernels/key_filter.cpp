@@ -53,13 +53,14 @@ void each_word(const Column& column, Work work) {
   }
 }
 
-// As above, for the entries of a dictionary too, which are a superset of its rows' values.
-template <typename Work>
-void each_key_word(std::span<const KeyChunk> chunks, Work work) {
-  for (KeyChunk chunk : chunks) {
-    const Column& column = chunk->front();
-    each_word(column.is_dictionary() ? *column.dictionary : column, work);
-  }
+// The words of the keys of chunks; for dictionaries, of all entries.
+EachWord each_word_of(std::span<const KeyChunk> chunks) {
+  return [chunks](const WordVisit& visit) {
+    for (KeyChunk chunk : chunks) {
+      const Column& column = chunk->front();
+      each_word(column.is_dictionary() ? *column.dictionary : column, visit);
+    }
+  };
 }
 
 class Bloom {
@@ -106,7 +107,7 @@ class Filter : public KeyFilter {
   void check(std::span<const Column> keys) const {
     if (keys.size() != types_.size()) throw EngineBug("a key filter was asked for another number of keys");
     for (size_t index = 0; index < keys.size(); ++index) {
-      if (keys[index].type != types_[index]) {
+      if (!same_values(keys[index].type, types_[index])) {
         throw EngineBug("a key filter for Arrow format '" + types_[index].format + "' was asked for '" +
                         keys[index].type.format + "'");
       }
@@ -134,23 +135,26 @@ class Filter : public KeyFilter {
   std::unique_ptr<Bloom> bloom_;
 };
 
-// Keys of one column whose values are words of their own.
+// Keys that have words.
 class WordFilter final : public Filter {
  public:
-  explicit WordFilter(std::span<const KeyChunk> chunks) : Filter({chunks[0]->front().type}) {
-    for (KeyChunk chunk : chunks) only_keys_ &= !chunk->front().is_dictionary();
+  WordFilter(std::vector<Type> types, KeyWords words, const EachWord& each, bool only_keys)
+      : Filter(std::move(types)), key_words_(std::move(words)), only_keys_(only_keys) {
     int64_t keys = 0;
-    each_key_word(chunks, [&](const uint64_t* words, int64_t rows) {
-      key_filter_loops().widen(words, rows, &low_, &high_);
+    each([&](const uint64_t* values, int64_t rows) {
+      if (key_words_.is_plain()) key_filter_loops().widen(values, rows, &low_, &high_);
       keys += rows;
     });
     if (keys == 0) return;  // a list of none
-    range_ = {static_cast<uint64_t>(low_), static_cast<uint64_t>(high_) - static_cast<uint64_t>(low_)};
+    range_ = key_words_.range();
+    if (key_words_.is_plain()) {
+      range_ = {static_cast<uint64_t>(low_), static_cast<uint64_t>(high_) - static_cast<uint64_t>(low_)};
+    }
     const uint64_t limit = std::max(kBitmapBitsSmall, static_cast<uint64_t>(keys) * kBitmapBitsPerKey);
-    if (is_integer_like(types_[0].kind) && range_.reach < limit) {
-      make_bitmap(chunks);
-    } else if (!make_list(chunks, keys)) {
-      make_bloom(chunks, keys);
+    if (key_words_.is_integer_like() && range_.reach < limit) {
+      make_bitmap(each);
+    } else if (!make_list(each, keys)) {
+      make_bloom(each, keys);
     }
   }
 
@@ -158,7 +162,8 @@ class WordFilter final : public Filter {
 
   bool range(int64_t& low, int64_t& high) const override {
     // Words of unsigned numbers beyond the signed ones do not lie in their order.
-    if (!is_integer_like(types_[0].kind) || (types_[0].kind == Kind::UInt64 && low_ < 0)) return false;
+    if (!key_words_.is_plain() || !key_words_.is_integer_like()) return false;
+    if (types_[0].kind == Kind::UInt64 && low_ < 0) return false;
     low = low_;
     high = high_;
     return true;
@@ -166,26 +171,24 @@ class WordFilter final : public Filter {
 
   int64_t select(std::span<const Column> keys, int64_t count, uint32_t* out) const override {
     check(keys);
-    const Column& column = keys[0];
-    if (column.is_dictionary()) return select_codes(column, count, out);
-    return select_vectors(column, count, out, [&](int64_t begin, int64_t rows, uint8_t* keep) {
-      uint64_t scratch[kVectorRows];
-      test(words_of(column, begin, rows, scratch), rows, keep);
+    if (key_words_.is_plain() && keys[0].is_dictionary()) return select_codes(keys[0], count, out);
+    WordReader reader(key_words_, keys);
+    return select_vectors(count, out, [&](int64_t begin, int64_t rows, uint8_t* keep) {
+      bool all = true;
+      const uint64_t* words = reader.read(begin, rows, all);
+      test(words, rows, keep);
+      for (int64_t row = 0; !all && row < rows; ++row) keep[row] &= reader.keep()[row];
     });
   }
 
  private:
   template <typename Test>
-  static int64_t select_vectors(const Column& column, int64_t count, uint32_t* out, Test test_rows) {
+  static int64_t select_vectors(int64_t count, uint32_t* out, Test test_rows) {
     uint8_t keep[kVectorRows];
-    uint8_t valid[kVectorRows];
     int64_t kept = 0;
     for (int64_t begin = 0; begin < count; begin += kVectorRows) {
       const int64_t rows = std::min(kVectorRows, count - begin);
       test_rows(begin, rows, keep);
-      if (read_validity(column, begin, rows, valid)) {
-        for (int64_t row = 0; row < rows; ++row) keep[row] &= valid[row];
-      }
       kept += key_filter_loops().positions(keep, rows, static_cast<uint32_t>(begin), out + kept);
     }
     return kept;
@@ -205,19 +208,19 @@ class WordFilter final : public Filter {
       if (!entries.is_valid(entry)) wanted[entry] = 0;
     }
     const int32_t* codes = column.codes();
-    return select_vectors(column, count, out, [&](int64_t begin, int64_t rows, uint8_t* keep) {
+    return select_vectors(count, out, [&](int64_t begin, int64_t rows, uint8_t* keep) {
       for (int64_t row = 0; row < rows; ++row) {
         keep[row] = column.is_valid(begin + row) ? wanted[codes[begin + row]] : uint8_t{0};
       }
     });
   }
 
-  void make_bitmap(std::span<const KeyChunk> chunks) {
+  void make_bitmap(const EachWord& each) {
     form_ = Form::Bitmap;
     words_.resize(static_cast<int64_t>(range_.reach / 64 + 1), 0);
     uint64_t* bits = words_.data();
     const uint64_t low = range_.low;
-    each_key_word(chunks, [&](const uint64_t* words, int64_t rows) {
+    each([&](const uint64_t* words, int64_t rows) {
       for (int64_t row = 0; row < rows; ++row)
         bits[(words[row] - low) >> 6] |= uint64_t{1} << ((words[row] - low) & 63);
     });
@@ -229,11 +232,11 @@ class WordFilter final : public Filter {
     words_.clear();
   }
 
-  bool make_list(std::span<const KeyChunk> chunks, int64_t keys) {
+  bool make_list(const EachWord& each, int64_t keys) {
     std::vector<uint64_t> list;
     // A few keys come in few rows; more rows are not looked through for them.
     if (keys > 1024) return false;
-    each_key_word(chunks,
+    each(
                   [&](const uint64_t* words, int64_t rows) { list.insert(list.end(), words, words + rows); });
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
@@ -243,16 +246,17 @@ class WordFilter final : public Filter {
     return true;
   }
 
-  void make_bloom(std::span<const KeyChunk> chunks, int64_t keys) {
+  void make_bloom(const EachWord& each, int64_t keys) {
     form_ = Form::Bloom;
-    if (is_float(types_[0].kind)) range_ = kAnyWord;
+    if (!key_words_.is_integer_like()) range_ = kAnyWord;
     bloom_ = std::make_unique<Bloom>(keys);
-    each_key_word(chunks, [&](const uint64_t* words, int64_t rows) {
+    each([&](const uint64_t* words, int64_t rows) {
       key_filter_loops().add_bloom(words, rows, bloom_->words());
     });
   }
 
-  bool only_keys_ = true;  // not also entries of dictionaries that no row has
+  KeyWords key_words_;
+  bool only_keys_;  // not also entries of dictionaries that no row has
   int64_t low_ = std::numeric_limits<int64_t>::max();
   int64_t high_ = std::numeric_limits<int64_t>::min();
 };
@@ -331,8 +335,16 @@ std::shared_ptr<const KeyFilter> make_key_filter(std::span<const KeyChunk> chunk
     return is_canonical(column.type.kind) && column.type.kind != Kind::Null;
   };
   if (keys.empty() || !std::all_of(keys.begin(), keys.end(), has_filter)) return nullptr;
-  if (keys.size() == 1 && is_word(keys[0].type.kind)) return std::make_shared<WordFilter>(chunks);
-  return std::make_shared<HashFilter>(chunks);
+  if (keys.size() > 1 || !is_word(keys[0].type.kind)) return std::make_shared<HashFilter>(chunks);
+  const bool only_keys = std::none_of(chunks.begin(), chunks.end(), [](KeyChunk chunk) { return chunk->front().is_dictionary(); });
+  KeyWords words;
+  words.fit(keys, 0, {WordBounds{}});
+  return std::make_shared<WordFilter>(std::vector<Type>{keys[0].type}, words, each_word_of(chunks), only_keys);
+}
+
+std::shared_ptr<const KeyFilter> make_key_filter(const std::vector<Type>& types, const KeyWords& words,
+                                                 const EachWord& each) {
+  return std::make_shared<WordFilter>(types, words, each, true);
 }
 
 }  // namespace bireme

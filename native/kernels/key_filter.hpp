@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "arrow/batch.hpp"
 #include "arrow/column.hpp"
+#include "kernels/join_words.hpp"
 
 namespace bireme {
 
@@ -37,13 +39,20 @@ class KeyFilter {
 // The key columns of a part of the build side.
 using KeyChunk = const std::vector<Column>*;
 
-// The best filter for the keys of a build side (range or bitmap for dense domains, list for a few, else
-// blocked Bloom with range). Null where no filter is possible. All chunks have the same types, and there is
-// at least one.
+// The best filter for the keys of a build side (range or bitmap for dense domains, list for a few, else blocked Bloom with range).
+// Null where no filter is possible. All chunks have the same types, and there is at least one.
 std::shared_ptr<const KeyFilter> make_key_filter(std::span<const KeyChunk> chunks);
 inline std::shared_ptr<const KeyFilter> make_key_filter(const Batch& keys) {
   const KeyChunk chunk = &keys.columns();
   return make_key_filter({&chunk, 1});
 }
+
+// Calls a visitor with all words of the keys, in vectors.
+using WordVisit = std::function<void(const uint64_t* words, int64_t rows)>;
+using EachWord = std::function<void(const WordVisit& visit)>;
+
+// The same for keys that have words. NULL must not be a key.
+std::shared_ptr<const KeyFilter> make_key_filter(const std::vector<Type>& types, const KeyWords& words,
+                                                 const EachWord& each);
 
 }  // namespace bireme

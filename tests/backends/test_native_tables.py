@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from bireme.backends.native import tables
+from bireme.backends.native import joins, tables
 from bireme.data.types import (
     BINARY,
     BOOL,
@@ -331,7 +331,7 @@ def test_matches_equal_plain_python(seed: int) -> None:
     rows = rng.choice([0, 3, 2100])
     probe = batch([column(rng, kind, rows, spread, nulls) for kind in kinds])
     null_equal = rng.randrange(len(kinds) + 1)
-    table = tables.NativeJoinTable(build, null_equal_count=null_equal)
+    table = joins.NativeJoinTable.of_keys(build, null_equal_count=null_equal)
     wanted = pairs_of(build, probe, null_equal)
     assert table.rows == build.num_rows
     assert table.has_null_key == any(None in row[null_equal:] for row in rows_of(build))
@@ -357,7 +357,7 @@ def test_a_large_integer_join_equals_duckdb(unique: bool, dense: bool) -> None:
     probe_keys = rng.choice(keys, 100_000) + rng.integers(0, 2, 100_000)
     build = pa.table({"k": keys, "r": np.arange(len(keys))})
     probe = pa.table({"k": probe_keys, "r": np.arange(len(probe_keys))})
-    table = tables.NativeJoinTable(batch([pa.array(keys)]), null_equal_count=0)
+    table = joins.NativeJoinTable.of_keys(batch([pa.array(keys)]), null_equal_count=0)
     found = table.match(batch([pa.array(probe_keys)]))
     wanted = duckdb.sql("select p.r as a, b.r as b from probe p join build b using (k) order by 1, 2").to_arrow_table()
     assert build.num_rows == table.rows

@@ -12,16 +12,21 @@ greater than every other number, everywhere; -0.0 equals 0.0. Decimals are exact
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from bireme.data.encoded import EncodedRows
 from bireme.data.key_range import KeyRange
 from bireme.data.schema import Schema
+from bireme.data.types import DataType
 from bireme.plan.expr import Expr, WindowCall
 from bireme.plan.physical import GroupSpec
+from bireme.plan.relation import JoinKind
 from bireme.plan.states import avg_sum_type as avg_sum_type
 from bireme.plan.states import state_types as state_types
 
@@ -128,6 +133,11 @@ class JoinTable(Protocol):
         """Whether a build row has a NULL among its keys that are not null-equal."""
         ...
 
+    @property
+    def form(self) -> str:
+        """How keys are found, in words, for explain."""
+        ...
+
     def match(self, keys: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
         """All equal pairs as two int64 arrays (probe row, build row), in the order of probe rows, then build rows."""
         ...
@@ -220,6 +230,60 @@ class Scan(Protocol):
         ...
 
 
+class JoinBuild(Protocol):
+    """A join table under construction, from parts that come in any order on many threads.
+
+    All `add`s come before `start`. A call that raises MemoryError or OutOfRoom has changed nothing, or may be made
+    again.
+    """
+
+    def add(self, sequence: int, keys: Sequence[pa.RecordBatch], columns: Sequence[pa.RecordBatch]) -> None:
+        """Rows of the build side and their keys. What is built has rows in the order of their sequence numbers, and
+        within one in the order in which they were added.
+        """
+        ...
+
+    def start(self, threads: int) -> int:
+        """At least one batch has come, and so many threads may work; returns how many calls of `work` are of use."""
+        ...
+
+    def work(self) -> tuple[JoinTable, pa.RecordBatch] | None:
+        """Works until nothing is left to begin. The one call that ends all gives the table and all rows."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProbePlan:
+    """How a stream meets a join table: `plan.physical.ProbeStep` with everything resolved.
+
+    `matched` has an entry per build row, which pairs set; None where nobody asks.
+    """
+
+    kind: JoinKind
+    key_count: int
+    null_equal_count: int
+    null_aware: bool
+    residual: Expr | None
+    stream: Schema
+    build: Schema
+    left_output: tuple[int, ...]
+    right_output: tuple[int, ...]
+    names: tuple[str, ...]
+    matched: npt.NDArray[np.bool_] | None
+
+
+class Prober(Protocol):
+    """A stream's way through a join. Many threads may call at once."""
+
+    def run(self, stream: pa.RecordBatch, keys: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """What the rows become, in their order, in pieces of bounded size."""
+        ...
+
+    def mark_matches(self, stream: pa.RecordBatch, keys: pa.RecordBatch) -> None:
+        """Only sets the entries of `matched`."""
+        ...
+
+
 class Kernels(Protocol):
     """One backend."""
 
@@ -256,6 +320,16 @@ class Kernels(Protocol):
 
     def join_table(self, keys: pa.RecordBatch, *, null_equal_count: int) -> JoinTable:
         """Builds from all keys of the build side; the first `null_equal_count` columns match NULL with NULL."""
+        ...
+
+    def join_build(self, key_types: Sequence[DataType], schema: Schema, *, null_equal_count: int) -> JoinBuild | None:
+        """A build of a table for rows of `schema`, or None where this backend builds from all keys at once only."""
+        ...
+
+    def prober(self, plan: ProbePlan, table: JoinTable) -> Prober | None:
+        """Joins in one call a batch, with a table of this backend's own build; None where that cannot be done, and
+        the caller is to go through pairs.
+        """
         ...
 
     def hash_rows(self, batch: pa.RecordBatch, columns: Sequence[int]) -> pa.UInt64Array:

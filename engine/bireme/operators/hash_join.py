@@ -1,7 +1,8 @@
 """Probing a join table: every kind of join, residual predicates, and NULL as IN and NOT IN see it.
 
-Building is in `sinks`; which side is built is the plan's choice. A probe works on pairs (stream row, build row): the
-table gives those with equal keys, the residual drops some, and the kind decides what becomes of rows without one.
+Building is in `join_sinks`; which side is built is the plan's choice. Most joins run in one call of the backend a
+batch. What it has no such call for works on pairs (stream row, build row): the table gives those with equal keys, the
+residual drops some, and the kind decides what becomes of rows without one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bireme.backends.base import Kernels, Program
+from bireme.backends.base import Kernels, ProbePlan, Program
 from bireme.data import arrays
 from bireme.data.record import record_batch, select
 from bireme.data.schema import Schema
@@ -25,7 +26,7 @@ from bireme.operators.filter_project import KeyColumns
 from bireme.operators.null_aware import NullAwareMarks
 from bireme.operators.states import BuiltTable, QueryStates
 from bireme.plan.expr import Expr
-from bireme.plan.physical import ProbeStep
+from bireme.plan.physical import MatchSink, ProbeStep
 from bireme.plan.relation import JoinKind
 
 Rows = npt.NDArray[np.int64]
@@ -104,7 +105,61 @@ class PairFinder:
 
 
 class HashJoin:
-    """A `ProbeStep` at work."""
+    """A `ProbeStep` at work: by the backend's own prober where it has one, else by pairs."""
+
+    def __init__(self, step: ProbeStep, stream: Schema, output: Schema, kernels: Kernels, states: QueryStates) -> None:
+        built = states.table(step.table)
+        plan = ProbePlan(
+            step.kind, len(step.keys), step.null_equal_count, step.null_aware,
+            None if step.residual is None else states.resolve(step.residual), stream, built.schema,
+            step.left_output, step.right_output, output.names, built.matched if step.track_matches else None,
+        )  # fmt: skip
+        self._states = states
+        self._keys = KeyColumns(step.keys, stream, kernels, states)
+        self._prober = kernels.prober(plan, built.table)
+        self._pairs: PairJoin | None = None
+        if self._prober is None:
+            self._pairs = PairJoin(step, stream, output, kernels, states)
+
+    def run(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Output batches in the order of the stream's rows."""
+        if self._prober is None:
+            assert self._pairs is not None
+            yield from self._pairs.run(batch)
+            return
+        for piece in self._prober.run(batch, self._keys.run(batch)):
+            self._states.check()
+            yield piece
+
+
+class Matcher:
+    """A `MatchSink` at work: sets the marks of build rows that the stream matches."""
+
+    def __init__(self, sink: MatchSink, stream: Schema, kernels: Kernels, states: QueryStates) -> None:
+        built = states.table(sink.table)
+        residual = None if sink.residual is None else states.resolve(sink.residual)
+        plan = ProbePlan(
+            JoinKind.SEMI, len(sink.keys), sink.null_equal_count, False, residual, stream, built.schema, (), (), (),
+            built.matched,
+        )  # fmt: skip
+        self._built = built
+        self._keys = KeyColumns(sink.keys, stream, kernels, states)
+        self._prober = kernels.prober(plan, built.table)
+        self._finder: PairFinder | None = None
+        if self._prober is None:
+            self._finder = PairFinder(built, sink.keys, sink.residual, stream, kernels, states)
+
+    def run(self, batch: pa.RecordBatch) -> None:
+        if self._prober is not None:
+            self._prober.mark_matches(batch, self._keys.run(batch))
+            return
+        assert self._finder is not None
+        for _, _, build in self._finder.pieces(batch):
+            self._built.matched[build] = True
+
+
+class PairJoin:
+    """A `ProbeStep` at work on pairs (stream row, build row)."""
 
     def __init__(self, step: ProbeStep, stream: Schema, output: Schema, kernels: Kernels, states: QueryStates) -> None:
         self._step = step

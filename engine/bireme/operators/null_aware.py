@@ -18,6 +18,7 @@ from bireme.data import arrays
 from bireme.data.record import record_batch, select
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL, DataType, Field
+from bireme.errors import EngineBug
 from bireme.operators.states import BuiltTable
 from bireme.plan.expr import Call, Column
 from bireme.plan.physical import ProbeStep
@@ -42,6 +43,9 @@ class NullAwareMarks:
         self._alone = compared == 1 and self._selecting == 0 and step.residual is None
         self._comparers = [_comparer(key.type, kernels) for key in step.keys[self._selecting :]] if compared > 1 else []
         self._selector: JoinTable | None = None
+        if built.keys is None:
+            raise EngineBug("a null-aware join probes a table that was built without its keys")
+        self._build_keys = built.keys
         if self._selecting:
             names = built.keys.schema.names[: self._selecting]
             columns = select(built.keys, range(self._selecting), names)
@@ -100,7 +104,7 @@ class NullAwareMarks:
         some_null = np.zeros(len(stream), dtype=np.bool_)
         none_false = np.ones(len(stream), dtype=np.bool_)
         left = self._kernels.take(keys, arrays.from_numpy(stream))
-        right = self._kernels.take(self._built.keys, arrays.from_numpy(build))
+        right = self._kernels.take(self._build_keys, arrays.from_numpy(build))
         for index in range(self._selecting, len(self._step.keys)):
             ours, theirs = left.column(index), right.column(index)
             null = ~(arrays.is_valid(ours) & arrays.is_valid(theirs))

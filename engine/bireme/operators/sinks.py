@@ -1,4 +1,4 @@
-"""Where a pipeline's rows go: onto an edge, into a top-n, into a join table, into a scalar; into groups is in `group`.
+"""Where a pipeline's rows go: onto an edge, into a top-n, into a scalar; more in `group` and `join_sinks`.
 
 One class a sink of `plan.physical`. `absorb` is called on many compute threads at once, one per slot; state is per
 slot, so nothing is locked. `finish` hands over what was kept.
@@ -14,19 +14,17 @@ import pyarrow as pa
 
 from bireme.backends.base import Kernels
 from bireme.data import arrays
-from bireme.data.record import concat, record_batch, slices
+from bireme.data.record import record_batch, slices
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
 from bireme.errors import CardinalityFault
 from bireme.operators.base import Emission, Output
-from bireme.operators.filter_project import KeyColumns
 from bireme.operators.group import SEQUENCE_SHIFT
-from bireme.operators.hash_join import PairFinder
 from bireme.operators.order import Order, TopRows
 from bireme.operators.scalar_value import literal_of
-from bireme.operators.states import BuiltTable, QueryStates
+from bireme.operators.states import QueryStates
 from bireme.plan.expr import Literal
-from bireme.plan.physical import BuildSink, EmitSink, MatchSink, ScalarSink, TopSink
+from bireme.plan.physical import EmitSink, ScalarSink, TopSink
 from bireme.storage.base import BATCH_ROWS_MAX
 
 
@@ -116,61 +114,6 @@ class Top:
         assert kept is not None
         rows = kept.rows()
         return [] if rows is None else [Emission(self._sink.edge, 0, rows)]
-
-
-class Match:
-    """Marks the build rows that what comes matches."""
-
-    nbytes = 0
-    fallbacks: tuple[str, ...] = ()
-
-    def __init__(self, sink: MatchSink, schema: Schema, kernels: Kernels, states: QueryStates) -> None:
-        self._built = states.table(sink.table)
-        self._finder = PairFinder(self._built, sink.keys, sink.residual, schema, kernels, states)
-
-    def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
-        for batch in batches:
-            for _, _, build in self._finder.pieces(batch):
-                self._built.matched[build] = True
-        return []
-
-    def finish_parts(self) -> int:
-        return 0
-
-    def finish(self, part: int) -> list[Emission]:
-        return []
-
-
-class Build:
-    """Makes a join table from all batches of the build side."""
-
-    def __init__(self, sink: BuildSink, schema: Schema, kernels: Kernels, states: QueryStates) -> None:
-        self._sink = sink
-        self._schema = schema
-        self._kernels = kernels
-        self._states = states
-        self._keys = KeyColumns(sink.keys, schema, kernels, states)
-        self.fallbacks: tuple[str, ...] = ()
-
-    @property
-    def nbytes(self) -> int:
-        built = self._states.tables.get(self._sink.table)
-        return 0 if built is None else built.nbytes
-
-    def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
-        batch = concat(list(batches), self._schema)
-        keys = self._keys.run(batch)
-        table = self._kernels.join_table(keys, null_equal_count=self._sink.null_equal_count)
-        self.fallbacks = table.fallbacks
-        matched = np.zeros(batch.num_rows, dtype=np.bool_)
-        self._states.tables[self._sink.table] = BuiltTable(batch, self._schema, keys, table, matched)
-        return []
-
-    def finish_parts(self) -> int:
-        return 0
-
-    def finish(self, part: int) -> list[Emission]:
-        return []
 
 
 class KeepScalar:

@@ -20,10 +20,11 @@ from bireme.operators.base import Output
 from bireme.operators.filter_project import FilterProject
 from bireme.operators.group import Group
 from bireme.operators.hash_join import HashJoin
+from bireme.operators.join_sinks import Build, Match
 from bireme.operators.order import Order
 from bireme.operators.scalar_value import literal_batch
 from bireme.operators.scan import TableScan
-from bireme.operators.sinks import Build, Emit, KeepScalar, LiveSink, Match, Top, output_of
+from bireme.operators.sinks import Emit, KeepScalar, LiveSink, Top, output_of
 from bireme.operators.states import QueryStates
 from bireme.plan.expr import Aggregation, SortKey, WindowCall
 from bireme.plan.physical import (
@@ -103,16 +104,14 @@ class PipelineStage:
         for move in self._moves:
             batches = move(batches)
         sink = self._opened_sink()
-        # A build of nothing still makes a table; everything else has no use for batches without rows.
-        wanted = self._wanted(batches, empty=isinstance(sink, Build))
-        output = output_of(sink, sink.absorb(wanted, sequence, slot))
+        output = output_of(sink, sink.absorb(self._wanted(batches), sequence, slot))
         output.notes = self._take_notes(sink)
         return output
 
-    def _wanted(self, batches: Iterable[pa.RecordBatch], *, empty: bool) -> Iterator[pa.RecordBatch]:
+    def _wanted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             self._states.check()
-            if empty or batch.num_rows:
+            if batch.num_rows:
                 yield batch
 
     def _take_notes(self, sink: LiveSink) -> list[str]:
@@ -131,7 +130,9 @@ class PipelineStage:
 
     def finish(self, part: int, slot: int) -> Output:
         sink = self._opened_sink()
-        return output_of(sink, sink.finish(part))
+        output = output_of(sink, sink.finish(part))
+        output.notes = self._take_notes(sink)
+        return output
 
     def close(self) -> None:
         self._moves.clear()
@@ -164,7 +165,7 @@ class PipelineStage:
             case MatchSink() as sink:
                 return Match(sink, schema, self._kernels, self._states)
             case BuildSink() as sink:
-                return Build(sink, schema, self._kernels, self._states)
+                return Build(sink, schema, self._kernels, self._states, slots)
             case ScalarSink() as sink:
                 return KeepScalar(sink, schema, self._states)
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from bireme.backends.base import JoinTable
 from bireme.config import Levers
+from bireme.data.batch import measure
 from bireme.data.ids import EdgeId
 from bireme.data.key_range import KeyRange
 from bireme.data.schema import Schema
@@ -26,7 +27,8 @@ from bireme.plan.tree import map_expr
 
 @dataclass(slots=True)
 class BuiltTable:
-    """A finished build side: all its rows in one batch, their keys, and the table to look them up in.
+    """A finished build side: all its rows in one batch, their keys where NULLs among them will be looked at one by
+    one, and the table to look them up in.
 
     `matched` has an entry per row when some probe tracks matches. Probes on many threads set entries to True and
     nobody reads before all probes are done, so the order of writes does not matter.
@@ -34,13 +36,14 @@ class BuiltTable:
 
     batch: pa.RecordBatch
     schema: Schema
-    keys: pa.RecordBatch
+    keys: pa.RecordBatch | None
     table: JoinTable
     matched: npt.NDArray[np.bool_]
 
     @property
     def nbytes(self) -> int:
-        return int(self.batch.nbytes + self.table.nbytes + self.matched.nbytes)
+        keys = 0 if self.keys is None else measure(self.keys)
+        return int(measure(self.batch) + keys + self.table.nbytes + self.matched.nbytes)
 
 
 class Cluster(NamedTuple):

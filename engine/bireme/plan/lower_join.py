@@ -63,12 +63,10 @@ def _build(
     if known is not None and not remembers:
         return known
     opened = lowering.open(side)
-    edge = lowering.draft.edge("build", opened.schema, opened.rows)
-    lowering.draft.close(opened, EmitSink(edge))
-    build = lowering.draft.from_edge(edge, Take.PARTITION, "build")
+    opened.name = f"build from {opened.name}"
     table = lowering.table_name(side, keys)
-    sink = BuildSink(table, lowering.bind_all(keys, build), rel.null_equal_count, rel.null_aware)
-    made = (table, lowering.draft.close(build, sink))
+    sink = BuildSink(table, lowering.bind_all(keys, opened), rel.null_equal_count, rel.null_aware)
+    made = (table, lowering.draft.close(opened, sink))
     if not remembers:
         lowering.built[recipe] = made
     return made

@@ -254,7 +254,7 @@ class MatchSink(Node):
 
 @node
 class BuildSink(Node):
-    """Makes the join table `table` from the one partition of a PARTITION pipeline."""
+    """Makes the join table `table` of what comes; its rows are in the order of the pipeline's inputs."""
 
     table: str
     keys: tuple[Expr, ...]

@@ -10,11 +10,9 @@
 #include <string_view>
 
 #include "arrow/type.hpp"
+#include "kernels/vector_rows.hpp"
 
 namespace bireme {
-
-// Few enough that a dozen vectors of 8-byte values fit L2, many enough that a call per vector costs nothing.
-inline constexpr int64_t kVectorRows = 1024;
 
 struct Str {
   const char* data;

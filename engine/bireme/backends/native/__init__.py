@@ -1,7 +1,7 @@
 """The native backend: C++ kernels, every CPU's default.
 
 What has no native kernel runs in the reference backend, visibly: objects list it in `fallbacks`. Expressions are in
-`program` and `lowering`; groups, joins, sort and take in `tables`; the C++ itself, in native/.
+`program` and `lowering`; groups, sort and take in `tables`; joins in `joins`; the C++ itself, in native/.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from itertools import pairwise
 import pyarrow as pa
 
 from bireme.backends import base
-from bireme.backends.native import _kernels, tables, windows
+from bireme.backends.native import _kernels, joins, tables, windows
 from bireme.backends.native.program import NativeProgram
 from bireme.backends.native.scan import NativeScan
 from bireme.backends.reference import ReferenceKernels
 from bireme.data.record import record_batch
 from bireme.data.schema import Schema
+from bireme.data.types import DataType
 from bireme.errors import Unsupported
 from bireme.plan.expr import Expr, WindowCall
 from bireme.plan.physical import GroupSpec
@@ -65,7 +66,15 @@ class NativeKernels:
         return tables.group_table(spec, self._reference)
 
     def join_table(self, keys: pa.RecordBatch, *, null_equal_count: int) -> base.JoinTable:
-        return tables.join_table(keys, null_equal_count, self._reference)
+        return joins.join_table(keys, null_equal_count, self._reference)
+
+    def join_build(
+        self, key_types: Sequence[DataType], schema: Schema, *, null_equal_count: int
+    ) -> base.JoinBuild | None:
+        return joins.join_build(key_types, schema, null_equal_count)
+
+    def prober(self, plan: base.ProbePlan, table: base.JoinTable) -> base.Prober | None:
+        return joins.prober(plan, table)
 
     def hash_rows(self, batch: pa.RecordBatch, columns: Sequence[int]) -> pa.UInt64Array:
         return pa.array(_kernels.hash_rows(batch, list(columns)))

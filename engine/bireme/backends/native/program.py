@@ -177,6 +177,17 @@ class NativeProgram:
         return program
 
 
+def predicate_kernels(schema: Schema, predicate: Expr) -> _kernels.Program | None:
+    """The predicate as kernels alone, whatever the text in the data, or None where it needs the reference."""
+    program = _kernels.Program()
+    lowering = Lowering(program, substitutes={}, ascii_only=False)
+    try:
+        program.set_predicate([lowering.node(conjunct) for conjunct in conjuncts(predicate)])
+    except Missing:
+        return None
+    return program
+
+
 def _boundary(root: Expr, missing: Expr) -> Expr:
     """What goes to the reference for `missing`: it, or as little around it as has a type that can come back.
 

@@ -1,4 +1,4 @@
-"""Native group tables, join tables, sort and take: thin Python over C++, which does everything per row.
+"""Native group tables, sort and take: thin Python over C++, which does everything per row.
 
 What the results mean is in `backends.base`; how they are made, in native/kernels. Types without native keys or
 aggregates (intervals, nested ones) go to the reference backend whole.
@@ -12,8 +12,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bireme.backends.base import GroupTable, JoinTable, Settled
+from bireme.backends.base import GroupTable, Settled
 from bireme.backends.native import _kernels
+from bireme.backends.native.joins import has_order
 from bireme.data.key_range import KeyRange
 from bireme.data.record import record_batch
 from bireme.data.types import DataType, to_arrow
@@ -25,8 +26,6 @@ class _Tables(Protocol):
     """What takes over where native tables lack a type: the same calls of another backend."""
 
     def group_table(self, spec: GroupSpec) -> GroupTable: ...
-
-    def join_table(self, keys: pa.RecordBatch, *, null_equal_count: int) -> JoinTable: ...
 
     def sort_rows(
         self, keys: pa.RecordBatch, *, descending: Sequence[bool], nulls_first: Sequence[bool], limit: int | None
@@ -79,37 +78,6 @@ class NativeGroupTable:
             raise
 
 
-class NativeJoinTable:
-    """A `JoinTable`."""
-
-    fallbacks: tuple[str, ...] = ()
-
-    def __init__(self, keys: pa.RecordBatch, *, null_equal_count: int) -> None:
-        self._table = _kernels.join_table(keys, null_equal_count)
-
-    @property
-    def rows(self) -> int:
-        return int(self._table.rows)
-
-    @property
-    def nbytes(self) -> int:
-        return int(self._table.nbytes)
-
-    @property
-    def has_null_key(self) -> bool:
-        return bool(self._table.has_null_key)
-
-    def match(self, keys: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
-        probe, build = self._table.match(keys)
-        return pa.array(probe), pa.array(build)
-
-    def contains(self, keys: pa.RecordBatch) -> pa.BooleanArray:
-        return pa.array(self._table.contains(keys))
-
-    def key_filter(self) -> _kernels.KeyFilter | None:
-        return self._table.key_filter()
-
-
 def group_table(spec: GroupSpec, fallback: _Tables) -> GroupTable:
     """A native table, or where a type of `spec` has none, one of `fallback`."""
     try:
@@ -118,15 +86,6 @@ def group_table(spec: GroupSpec, fallback: _Tables) -> GroupTable:
         table = fallback.group_table(spec)
         table.fallbacks = (f"grouping runs in the reference backend: {error.message}",)
         return table
-
-
-def join_table(keys: pa.RecordBatch, null_equal_count: int, fallback: _Tables) -> JoinTable:
-    """A native table, or where a key's type has none, one of `fallback`."""
-    if not all(has_order(field.type) for field in keys.schema):
-        table = fallback.join_table(keys, null_equal_count=null_equal_count)
-        table.fallbacks = ("joining by keys of these types runs in the reference backend",)
-        return table
-    return NativeJoinTable(keys, null_equal_count=null_equal_count)
 
 
 def sort_rows(
@@ -162,11 +121,6 @@ def take(batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
 def _named(exported: Any, prefix: str) -> pa.RecordBatch:
     batch = pa.record_batch(exported)
     return record_batch(batch.columns, [f"{prefix}{index}" for index in range(batch.num_columns)], batch.num_rows)
-
-
-def has_order(kind: pa.DataType) -> bool:
-    """Whether native kernels compare values of this layout: all but nested ones, and intervals, equal in many ways."""
-    return not pa.types.is_nested(kind) and kind != pa.month_day_nano_interval()
 
 
 def _types(kinds: Sequence[DataType]) -> pa.Schema:

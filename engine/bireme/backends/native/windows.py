@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bireme.backends.native import _kernels
-from bireme.backends.native.tables import has_order
+from bireme.backends.native.joins import has_order
 from bireme.data.types import to_arrow
 from bireme.plan.expr import UP_TO_PEERS, WHOLE_PARTITION, Expr, SortKey, WindowCall
 

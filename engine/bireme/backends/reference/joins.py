@@ -16,6 +16,7 @@ class ReferenceJoinTable:
     """The build side's keys; the first `null_equal_count` match NULL with NULL."""
 
     fallbacks: tuple[str, ...] = ()
+    form = "sorted by hash"
 
     def __init__(self, keys: pa.RecordBatch, null_equal_count: int) -> None:
         self._null_equal_count = null_equal_count

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from bireme.backends.base import GroupTable, JoinTable, Program, RowFilter
+from bireme.backends.base import GroupTable, JoinTable, ProbePlan, Program, RowFilter
 from bireme.backends.hash import hash_rows
 from bireme.backends.reference.expressions import Scope, check_supported, kept_rows
 from bireme.backends.reference.groups import ReferenceGroupTable
@@ -18,6 +18,7 @@ from bireme.backends.reference.vectors import nulls_of
 from bireme.backends.reference.windows import compute_window
 from bireme.data.record import record_batch
 from bireme.data.schema import Schema
+from bireme.data.types import DataType
 from bireme.plan.expr import Column, Expr, WindowCall
 from bireme.plan.physical import GroupSpec
 
@@ -85,6 +86,12 @@ class ReferenceKernels:
 
     def join_table(self, keys: pa.RecordBatch, *, null_equal_count: int) -> JoinTable:
         return ReferenceJoinTable(keys, null_equal_count)
+
+    def join_build(self, key_types: Sequence[DataType], schema: Schema, *, null_equal_count: int) -> None:
+        """Tables are built from all keys at once."""
+
+    def prober(self, plan: ProbePlan, table: JoinTable) -> None:
+        """Joins go through pairs."""
 
     def hash_rows(self, batch: pa.RecordBatch, columns: Sequence[int]) -> pa.UInt64Array:
         return pa.array(hash_rows([batch.column(index) for index in columns], batch.num_rows), pa.uint64())
