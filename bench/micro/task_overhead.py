@@ -45,6 +45,9 @@ class InlineThreads:
         future.set_result(work(*args))
         return future
 
+    def submit_numbered(self, work: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        return self.submit(work, 0, *args)
+
     def close(self) -> None:
         """Nothing to end."""
 

@@ -85,6 +85,9 @@ class SimThreads:
         self.open = True
 
     def submit(self, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+        return self.submit_numbered(lambda _: work(*args))
+
+    def submit_numbered(self, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
         assert self.open, "work was given to threads that have ended"
         loop = self._loop
         future: asyncio.Future[T] = loop.create_future()
@@ -92,7 +95,7 @@ class SimThreads:
         thread = min(range(len(self._busy_until)), key=self._busy_until.__getitem__)
         ends = max(loop.time(), self._busy_until[thread]) + loop.rng.expovariate(100)
         self._busy_until[thread] = ends
-        loop.call_at(ends, _settle, future, work, args)
+        loop.call_at(ends, _settle, future, work, (thread, *args))
         return future
 
     def close(self) -> None:

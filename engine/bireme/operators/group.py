@@ -33,6 +33,8 @@ class Group:
         self._tables: list[GroupTable | None] = [None] * slots
         self._whole = None if sink.finals is None else WholeGroups(sink.finals, kernels, states)
         self._passing: list[GroupTable | None] = [None] * slots
+        # By slot: a table can be asked for its size only by the thread that fills it.
+        self._held_bytes = [0] * slots
         self._notes: tuple[str, ...] = ()
 
     @property
@@ -46,7 +48,7 @@ class Group:
 
     @property
     def nbytes(self) -> int:
-        return sum(table.nbytes for table in (*self._tables, *self._passing) if table is not None)
+        return sum(self._held_bytes)
 
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
         whole = self._whole if self._whole is not None and self._whole.can_be_told else None
@@ -55,11 +57,13 @@ class Group:
         for batch in batches:
             table.update(batch, position)
             position += batch.num_rows
-        if whole is None:
-            return []
-        emissions, rest = whole.take(table, sequence)
-        if rest.num_rows:
-            self._table(self._tables, slot).merge(rest)
+        emissions: list[Emission] = []
+        if whole is not None:
+            emissions, rest = whole.take(table, sequence)
+            if rest.num_rows:
+                self._table(self._tables, slot).merge(rest)
+        own = (self._tables[slot], self._passing[slot])
+        self._held_bytes[slot] = sum([each.nbytes for each in own if each is not None])
         return emissions
 
     def _table(self, tables: list[GroupTable | None], slot: int) -> GroupTable:
@@ -71,13 +75,16 @@ class Group:
 
     def finish_parts(self) -> int:
         self._passing.clear()
-        self._tables = [table for table in self._tables if table is not None]
-        return len(self._tables)
+        tables = [table for table in self._tables if table is not None]
+        self._held_bytes = [table.nbytes for table in tables]
+        self._tables = [*tables]
+        return len(tables)
 
     def finish(self, part: int) -> list[Emission]:
         table, self._tables[part] = self._tables[part], None
         assert table is not None
         states = table.states(self._partitions)
+        self._held_bytes[part] = table.nbytes
         return [Emission(self._sink.edge, index, state) for index, state in enumerate(states) if state.num_rows]
 
 

@@ -195,9 +195,9 @@ class LivePipeline:
 
     # ------------------------------------------------------------------------------------ taking back
 
-    def deliver(self, task: Task, result: Result, grant: Reservation, slot: int) -> None:
+    def deliver(self, task: Task, result: Result, grant: Reservation) -> None:
         self._out(task)
-        for event in task.events(result, slot, self.pipeline.id):
+        for event in task.events(result, self.pipeline.id):
             self.graph.recorder.record(event)
         if self.graph.closed or self.phase >= Phase.STOPPING:
             self._drop(task, result.rows)

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 from bireme.errors import EngineBug
 
 T = TypeVar("T")
-_Item = tuple[Callable[..., Any], tuple[Any, ...], "asyncio.Future[Any]"]
+_Item = tuple[Callable[..., Any], tuple[Any, ...], "asyncio.Future[Any]", bool]
 
 
 class Threads(Protocol):
@@ -23,6 +23,10 @@ class Threads(Protocol):
 
     def submit(self, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
         """Runs `work(*args)` soon. Cancelling the future does not stop work that has begun."""
+        ...
+
+    def submit_numbered(self, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+        """Runs `work(number, *args)` soon, where `number` is that of the thread that does."""
         ...
 
     def close(self) -> None:
@@ -37,14 +41,20 @@ class LoopThreads:
         self._loop = asyncio.get_running_loop()
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()
         self._threads = [
-            threading.Thread(target=self._serve, name=f"bireme-{name}-{index}", daemon=True) for index in range(count)
+            threading.Thread(target=self._serve, args=(index,), name=f"bireme-{name}-{index}", daemon=True)
+            for index in range(count)
         ]
         for thread in self._threads:
             thread.start()
 
     def submit(self, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
         future: asyncio.Future[T] = self._loop.create_future()
-        self._queue.put((work, args, future))
+        self._queue.put((work, args, future, False))
+        return future
+
+    def submit_numbered(self, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._queue.put((work, args, future, True))
         return future
 
     def close(self) -> None:
@@ -54,13 +64,13 @@ class LoopThreads:
             thread.join()
         self._threads = []
 
-    def _serve(self) -> None:
+    def _serve(self, number: int) -> None:
         wake = self._loop.call_soon_threadsafe
         while (item := self._queue.get()) is not None:
-            work, args, future = item
+            work, args, future, is_numbered = item
             error: BaseException | None
             try:
-                result, error = work(*args), None
+                result, error = work(number, *args) if is_numbered else work(*args), None
             except StopIteration as raised:
                 # No future takes this one; the caller would wait for ever.
                 result, error = None, EngineBug(f"{work!r} raised StopIteration")

@@ -1,8 +1,11 @@
-"""The Compute executor: a few slots, each running one task at a time on a thread of its own.
+"""The Compute executor: a few lanes, each seeing one task at a time through, on as many threads as there are slots.
 
-A slot chooses by `policy`, reserves before it runs, brings inputs up to DEVICE, runs, and delivers. Nothing here
-polls: a slot without work parks and is woken by what changes. One query's failure goes to that query; the slots go
+A lane chooses by `policy`, reserves before its task runs, brings inputs up to DEVICE, has it run, and delivers. Nothing
+here polls: a lane without work parks and is woken by what changes. One query's failure goes to that query; the lanes go
 on.
+
+There are more lanes than threads, so that a thread that has ended a task finds the next one waiting instead of
+sleeping until the loop has come round. What is admitted ahead in this way only takes room that is free.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from typing import Final
 
 import pyarrow as pa
 
@@ -27,9 +31,11 @@ from bireme.runtime.memory.mover import Mover
 from bireme.runtime.memory.room import Purpose, Room
 from bireme.runtime.threads import Threads
 
+_LANES_PER_SLOT: Final = 2
+
 
 class ComputeExecutor:
-    """`slots` tasks at once. `lookahead` hears that tasks became ready, to bring up what comes next."""
+    """`slots` tasks at once, and at most as many more that wait for a thread."""
 
     name = "compute"
 
@@ -60,18 +66,18 @@ class ComputeExecutor:
     async def run(self) -> None:
         """Serves until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for slot in range(self.slots):
-                group.create_task(self._serve(slot), name=f"compute/{slot}")
+            for lane in range(_LANES_PER_SLOT * self.slots):
+                group.create_task(self._serve(), name=f"compute/{lane}")
 
-    async def _serve(self, slot: int) -> None:
+    async def _serve(self) -> None:
         while True:
-            # In a call of its own, so that a slot that waits keeps nothing of its last task alive.
-            await self._serve_one(slot)
+            # In a call of its own, so that a lane that waits keeps nothing of its last task alive.
+            await self._serve_one()
 
-    async def _serve_one(self, slot: int) -> None:
+    async def _serve_one(self) -> None:
         task, grant = await self._admit()
         try:
-            await self._perform(task, grant, slot)
+            await self._perform(task, grant)
         finally:
             self.running -= 1
             self.finished += 1
@@ -110,6 +116,11 @@ class ComputeExecutor:
                     return self._started(task, grant)
                 supplier.put_back(task)
                 _let_go(spare)
+                spare = None
+                if self.running >= self.slots:
+                    # It was only ahead of need; whoever ends a task comes by again.
+                    await self._park()
+                    continue
                 spare = await self._ask(supplier, need, task)
         except BaseException:
             _let_go(spare)
@@ -177,12 +188,12 @@ class ComputeExecutor:
 
     # -------------------------------------------------------------------------------------- running
 
-    async def _perform(self, task: Task, grant: Reservation, slot: int) -> None:
+    async def _perform(self, task: Task, grant: Reservation) -> None:
         supplier = task.supplier
         try:
             contents = await self._bring_up(task, grant)
             try:
-                result = await self._threads.submit(task.run, contents, slot, self._clock)
+                result = await self._threads.submit_numbered(task.run, contents, self._clock)
             finally:
                 del contents
                 self._give_back(task)
@@ -197,14 +208,14 @@ class ComputeExecutor:
             supplier.fail(task, fault)
         else:
             try:
-                self._settle(task, result, grant, slot)
+                self._settle(task, result, grant)
             except Exception as error:
                 supplier.fail(None, error)
 
-    def _settle(self, task: Task, result: Result, grant: Reservation, slot: int) -> None:
+    def _settle(self, task: Task, result: Result, grant: Reservation) -> None:
         supplier = task.supplier
         if result.shortage is None:
-            supplier.deliver(task, result, grant, slot)
+            supplier.deliver(task, result, grant)
             return
         task.attempt += 1
         task.alone = True

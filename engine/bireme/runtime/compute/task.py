@@ -78,7 +78,7 @@ class Made:
 class Result:
     """What running a task gave: all of its output, or `shortage`, the memory error that stopped it."""
 
-    __slots__ = ("made", "nbytes", "notes", "rows", "scanned", "seconds", "shortage", "started", "state_bytes")
+    __slots__ = ("made", "nbytes", "notes", "rows", "scanned", "seconds", "shortage", "slot", "started", "state_bytes")
 
     def __init__(self) -> None:
         self.made: list[Made] = []
@@ -87,6 +87,7 @@ class Result:
         self.notes: list[str] = []
         self.scanned: ScanCounts | None = None
         self.state_bytes = 0
+        self.slot = 0
         self.started = 0.0
         self.seconds = 0.0
         self.shortage: BaseException | None = None
@@ -141,10 +142,11 @@ class Task:
         """In how many pieces the rest of the input will run."""
         return 1 if self._pieces is None else len(self._pieces)
 
-    def run(self, contents: Sequence[pa.RecordBatch], slot: int, clock: Clock) -> Result:
-        """Runs on a compute thread. Memory errors are part of the result; others are raised."""
+    def run(self, slot: int, contents: Sequence[pa.RecordBatch], clock: Clock) -> Result:
+        """Runs on compute thread number `slot`. Memory errors are part of the result; others are raised."""
         result = self._done
         result.started = clock.now()
+        result.slot = slot
         result.shortage = None
         try:
             if self._pieces is None:
@@ -156,11 +158,11 @@ class Task:
         result.seconds = clock.now() - result.started
         return result
 
-    def events(self, result: Result, slot: int, pipeline: PipelineId) -> Iterator[Event]:
+    def events(self, result: Result, pipeline: PipelineId) -> Iterator[Event]:
         """What is to be recorded of it once it has run."""
         query = self.supplier.query
         yield TaskEnded(
-            query, pipeline, self.id, self.kind.value, slot, self.sequence, self.rows_in, self.bytes_in,
+            query, pipeline, self.id, self.kind.value, result.slot, self.sequence, self.rows_in, self.bytes_in,
             result.rows, result.nbytes, result.state_bytes, self.grant_bytes, result.started,
             result.started - self.ready_at, result.seconds,
         )  # fmt: skip
@@ -227,7 +229,7 @@ class Supplier(Protocol):
         """Bytes that running `task` will need beside its inputs."""
         ...
 
-    def deliver(self, task: Task, result: Result, grant: Reservation, slot: int) -> None: ...
+    def deliver(self, task: Task, result: Result, grant: Reservation) -> None: ...
 
     def put_back(self, task: Task) -> None: ...
 
