@@ -39,7 +39,7 @@ def repeated(folder: Path, engines: str, threads: int, runs: int) -> dict[str, d
     """Milliseconds by engine and query; answers are checked."""
     tables = {table: folder / f"{table}.parquet" for table in TABLES}
     queries = {f"Q{number}": query_text(number) for number in range(1, QUERY_COUNT + 1)}
-    setup = Setup(parse_engines(engines), threads=threads, memory_limit=None, runs=runs + 1, hot=False)
+    setup = Setup(engines=parse_engines(engines), threads=threads, memory_limit=None, runs=runs + 1, hot=False)
     found: dict[str, dict[str, float]] = {}
     for (query, engine), report in measure(Workload("tpch", tables, queries, {}), setup).items():
         if report.error is not None:

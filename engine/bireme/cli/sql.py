@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -51,9 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the query; every failure is an error of bireme."""
-    from bireme.session import connect
-
     text = _query_text(arguments)
+    with _collector_at_rest():
+        from bireme.session import connect
     with connect(
         memory_limit=arguments.memory_limit, threads=arguments.threads, spill_folder=arguments.spill_folder
     ) as session:
@@ -67,6 +69,18 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             _write(frame, arguments)
     return 0
+
+
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """While modules are loaded: the collector would walk them again and again, and find nothing to collect."""
+    at_work = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if at_work:
+            gc.enable()
 
 
 def _query_text(arguments: argparse.Namespace) -> str:

@@ -6,57 +6,57 @@ Built by `expression`, given meaning by `resolve`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from bireme.data.node import Node, node
 from bireme.data.types import DataType
 from bireme.plan.expr import Literal
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+@node
+class Named(Node):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Several:
+@node
+class Several(Node):
     """Many columns at once: those named, or all but `excluded` where `names` is None."""
 
     names: tuple[str, ...] | None
     excluded: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+@node
+class Constant(Node):
     literal: Literal
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+@node
+class Function(Node):
     name: str
     args: tuple[Tree, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Conversion:
+@node
+class Conversion(Node):
     arg: Tree
     type: DataType
     safe: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+@node
+class Choice(Node):
     branches: tuple[tuple[Tree, Tree], ...]
     default: Tree
 
 
-@dataclass(frozen=True, slots=True)
-class Membership:
+@node
+class Membership(Node):
     arg: Tree
     items: tuple[Tree, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+@node
+class Summary(Node):
     """An aggregate over the rows of a group, of a window (`over`), or of the whole frame."""
 
     function: str
@@ -65,15 +65,15 @@ class Summary:
     filter: Tree | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Over:
+@node
+class Over(Node):
     summary: Summary
     partition: tuple[Tree, ...]
     order: tuple[tuple[Tree, bool, bool], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Renamed:
+@node
+class Renamed(Node):
     arg: Tree
     name: str
 

@@ -15,7 +15,6 @@ from bireme.backends import base
 from bireme.backends.native import _kernels, joins, tables, windows
 from bireme.backends.native.program import NativeProgram
 from bireme.backends.native.scan import NativeScan
-from bireme.backends.reference import ReferenceKernels
 from bireme.data.record import record_batch
 from bireme.data.schema import Schema
 from bireme.data.types import DataType
@@ -29,8 +28,11 @@ class NativeKernels:
 
     name = "native"
 
-    def __init__(self) -> None:
-        self._reference = ReferenceKernels()
+    def _reference(self) -> base.Kernels:
+        """Made when it is first needed: most queries need none of it."""
+        from bireme.backends.reference import ReferenceKernels
+
+        return ReferenceKernels()
 
     def program(
         self, schema: Schema, *, predicate: Expr | None, exprs: Sequence[Expr], names: Sequence[str]
@@ -40,7 +42,7 @@ class NativeKernels:
     def _reference_program(
         self, schema: Schema, predicate: Expr | None, exprs: Sequence[Expr], names: Sequence[str]
     ) -> base.Program:
-        return self._reference.program(schema, predicate=predicate, exprs=exprs, names=names)
+        return self._reference().program(schema, predicate=predicate, exprs=exprs, names=names)
 
     def scan(
         self,
@@ -119,7 +121,8 @@ class NativeKernels:
             return self.program(schema, predicate=None, exprs=exprs, names=names).run(batch)
 
         values = dict(zip(native, windows.places_of_windows(native, evaluate), strict=True))
-        values |= zip(others, self._reference.window(batch, schema, others), strict=True)
+        if others:
+            values |= zip(others, self._reference().window(batch, schema, others), strict=True)
         return [values[call] for call in calls]
 
 

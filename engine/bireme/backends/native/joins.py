@@ -7,7 +7,7 @@ another backend's table, so that the caller goes the plain way through pairs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
 
 import pyarrow as pa
@@ -148,10 +148,10 @@ class NativeProber:
         self._kernels.mark_matches(stream, keys)
 
 
-def join_table(keys: pa.RecordBatch, null_equal_count: int, fallback: _Tables) -> JoinTable:
+def join_table(keys: pa.RecordBatch, null_equal_count: int, fallback: Callable[[], _Tables]) -> JoinTable:
     """A native table, or where a key's type has none, one of `fallback`."""
     if not all(has_order(field.type) for field in keys.schema):
-        table = fallback.join_table(keys, null_equal_count=null_equal_count)
+        table = fallback().join_table(keys, null_equal_count=null_equal_count)
         table.fallbacks = ("joining by keys of these types runs in the reference backend",)
         return table
     return NativeJoinTable.of_keys(keys, null_equal_count=null_equal_count)

@@ -6,7 +6,7 @@ aggregates (intervals, nested ones) go to the reference backend whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -78,12 +78,12 @@ class NativeGroupTable:
             raise
 
 
-def group_table(spec: GroupSpec, fallback: _Tables) -> GroupTable:
+def group_table(spec: GroupSpec, fallback: Callable[[], _Tables]) -> GroupTable:
     """A native table, or where a type of `spec` has none, one of `fallback`."""
     try:
         return NativeGroupTable(spec)
     except Unsupported as error:
-        table = fallback.group_table(spec)
+        table = fallback().group_table(spec)
         table.fallbacks = (f"grouping runs in the reference backend: {error.message}",)
         return table
 
@@ -93,11 +93,11 @@ def sort_rows(
     descending: Sequence[bool],
     nulls_first: Sequence[bool],
     limit: int | None,
-    fallback: _Tables,
+    fallback: Callable[[], _Tables],
 ) -> pa.Int64Array:
     """The order of rows, natively, or where a key's type has no native order, by `fallback`."""
     if not all(has_order(field.type) for field in keys.schema):
-        return fallback.sort_rows(keys, descending=descending, nulls_first=nulls_first, limit=limit)
+        return fallback().sort_rows(keys, descending=descending, nulls_first=nulls_first, limit=limit)
     return pa.array(_kernels.sort_rows(keys, list(descending), list(nulls_first), -1 if limit is None else limit))
 
 
