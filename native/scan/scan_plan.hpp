@@ -6,6 +6,7 @@
 // fail comes after all that cannot, in the order of the query. How a task goes about it is in scan_task.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -32,6 +33,10 @@ class Step {
   const KeyFilter* filter() const { return filter_.get(); }
   bool can_raise() const { return can_raise_; }
 
+  // Nanoseconds a row, roughly, beside decoding its columns.
+  double ask_cost() const;
+  // A task found whether entries of a dictionary can be asked instead of rows.
+  void record_by_codes(bool by_codes) const { by_codes_.store(by_codes, std::memory_order_relaxed); }
   // The share of rows it is expected to keep, from what it has kept so far.
   double kept_share() const;
   // A task asked it about `rows` rows and `kept` are left.
@@ -47,6 +52,7 @@ class Step {
   std::shared_ptr<const KeyFilter> filter_;
   std::vector<int> columns_;
   bool can_raise_ = false;
+  mutable std::atomic<bool> by_codes_{false};
 
   mutable std::mutex mutex_;
   mutable double rows_;  // recent ones, older ones count less
@@ -75,13 +81,13 @@ class ScanPlan {
   const std::vector<std::string>& names() const { return names_; }
   bool is_output(int column) const { return is_output_[static_cast<size_t>(column)]; }
 
-  // The steps to take, cheapest way to few rows first.
-  std::vector<const Step*> order() const;
+  // The steps to take, cheapest way to few rows first, where the columns are stored in so many bytes a row.
+  std::vector<const Step*> order(std::span<const double> row_bytes) const;
   // Which filters, in the order they were added, were found to drop too little.
   std::vector<bool> switched_off() const;
 
  private:
-  double cost(const Step& step, const std::vector<bool>& is_decoded) const;
+  double cost(const Step& step, std::span<const double> row_bytes, const std::vector<bool>& is_decoded) const;
 
   std::vector<Type> types_;
   std::vector<std::unique_ptr<Step>> steps_;

@@ -89,14 +89,10 @@ std::vector<RowRange> next_block(std::vector<RowRange>& ranges, size_t& next, in
 
 ScanTask::ScanTask(const ScanPlan& plan, std::vector<ColumnInput> inputs, parquet::Decompressor* decompressor,
                    bool late)
-    : plan_(plan),
-      decompressor_(decompressor),
-      late_(late),
-      slots_(inputs.size()),
-      order_(plan.order()),
-      answers_(order_.size()) {
+    : plan_(plan), decompressor_(decompressor), late_(late), slots_(inputs.size()) {
   if (inputs.size() != plan.types().size())
     throw EngineBug("a scan was given another number of chunks than of columns");
+  std::vector<double> row_bytes;
   for (size_t index = 0; index < inputs.size(); ++index) {
     slots_[index].input = std::move(inputs[index]);
     slots_[index].input.chunk.type = plan.types()[index];
@@ -104,7 +100,13 @@ ScanTask::ScanTask(const ScanPlan& plan, std::vector<ColumnInput> inputs, parque
     if (memory != nullptr && memory->type.kind != plan.types()[index].kind)
       throw EngineBug("a scan of Arrow format '" + plan.types()[index].format + "' was given '" +
                       memory->type.format + "'");
+    // Of columns in memory nothing is stored that would have to be unpacked.
+    const parquet::ChunkSpec& chunk = slots_[index].input.chunk;
+    row_bytes.push_back(static_cast<double>(chunk.bytes.size()) /
+                        static_cast<double>(std::max(chunk.rows, int64_t{1})));
   }
+  order_ = plan.order(row_bytes);
+  answers_.resize(order_.size());
 }
 
 // Runs `work` on the reader of a column and says of which column its errors speak.
@@ -204,6 +206,7 @@ bool ScanTask::take_step_by_codes(const Step& step) {
   const bool is_cheap = reading(column, [&](ScannedColumn& chunk) {
     return chunk.is_dictionary() && is_cheaper_by_entry(chunk.type(), chunk.dictionary().rows, count_);
   });
+  step.record_by_codes(is_cheap);
   if (!is_cheap) return false;
   const Answers& asked = answers(step, column);
   chosen_ = Buffer(count_ * 4);

@@ -37,6 +37,7 @@ class FakeSplit:
 
     values: tuple[int, ...]
     ranges: tuple[ByteRange, ...] = ()
+    sharers: int = 1
 
     @property
     def rows(self) -> int:

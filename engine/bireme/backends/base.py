@@ -294,6 +294,11 @@ class Kernels(Protocol):
         """Which of these `window` leaves to another backend, where it does: one line."""
         ...
 
+    @property
+    def decodes(self) -> bool:
+        """Whether it has scans of its own, which read parts of a row group at the cost of these parts."""
+        ...
+
     def program(
         self, schema: Schema, *, predicate: Expr | None, exprs: Sequence[Expr], names: Sequence[str]
     ) -> Program:

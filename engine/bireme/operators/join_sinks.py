@@ -87,6 +87,8 @@ class Build:
         return []
 
     def _publish(self, table: JoinTable, batch: pa.RecordBatch) -> None:
+        if self._sink.table in self._states.looked_up:
+            table.key_filter()  # made here and not on the loop, where scans ask for it
         matched = np.zeros(batch.num_rows, dtype=np.bool_)
         keys = self._keys.run(batch) if self._sink.null_aware else None
         self._states.tables[self._sink.table] = BuiltTable(batch, self._schema, keys, table, matched)

@@ -8,18 +8,23 @@ not other answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 
 import pyarrow as pa
 
 from bireme.backends.base import ColumnFault, ColumnUnread, Kernels, RowFilter, Scan, ScanCounts
 from bireme.data.schema import Schema
+from bireme.data.types import BOOL
 from bireme.operators.filter_project import FilterProject
+from bireme.operators.split_run import SplitRun
 from bireme.operators.states import QueryStates
+from bireme.plan.expr import Call, Column, Expr, Literal
 from bireme.plan.physical import ProgramStep, ScanSource
-from bireme.plan.tree import all_columns
+from bireme.plan.tree import FALSE, all_columns
 from bireme.storage.base import BATCH_ROWS_MAX, Split
 from bireme.storage.kept_split import KeptSplit
+from bireme.storage.physical_value import count_decoder
 
 
 class TableScan:
@@ -54,34 +59,42 @@ class TableScan:
         further = self._program.fallbacks if self._program is not None else ()
         return (*self._reasons, *known, *further)
 
-    def read(self, split: Split, buffers: Sequence[pa.Buffer]) -> tuple[Iterable[pa.RecordBatch], ScanCounts | None]:
-        """What is wanted of a split, and what was done to find it, where the backend tells."""
+    def read(self, split: Split, buffers: Sequence[pa.Buffer], counts: list[ScanCounts]) -> Iterator[pa.RecordBatch]:
+        """What is wanted of a split, and into `counts` what was done to find it, where the backend tells."""
+        if isinstance(split, SplitRun):
+            for piece, own in split.pieces(buffers):
+                yield from self._read_one(piece, own, counts)
+        else:
+            yield from self._read_one(split, buffers, counts)
+
+    def _read_one(
+        self, split: Split, buffers: Sequence[pa.Buffer], counts: list[ScanCounts]
+    ) -> Iterable[pa.RecordBatch]:
         if self._scan is None:
-            return self._decoded(split, buffers), None
+            return self._decoded(split, buffers)
         if isinstance(split, KeptSplit):
             split.complete(buffers, self._whole)
         encoded = split.encoded()
         if encoded == "" and self._scan.takes_batches:
-            return self._of_batches(self._scan, split.decode(buffers))
+            return self._of_batches(self._scan, split.decode(buffers), counts)
         if isinstance(encoded, str):
-            return self._decoded(split, buffers, encoded), None
+            return self._decoded(split, buffers, encoded)
         try:
-            return self._scan.run(encoded, buffers, BATCH_ROWS_MAX)
+            batches, done = self._scan.run(encoded, buffers, BATCH_ROWS_MAX)
         except ColumnUnread as unread:
-            return self._decoded(split, buffers, unread.reason), None
+            return self._decoded(split, buffers, unread.reason)
         except ColumnFault as fault:
             raise split.damage(fault.column, fault.story) from fault
+        counts.append(done)
+        return batches
 
     def _of_batches(
-        self, scan: Scan, batches: Iterable[pa.RecordBatch]
-    ) -> tuple[list[pa.RecordBatch], ScanCounts | None]:
-        found: list[pa.RecordBatch] = []
-        counts: ScanCounts | None = None
+        self, scan: Scan, batches: Iterable[pa.RecordBatch], counts: list[ScanCounts]
+    ) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            made, more = scan.run_batch(batch)
-            found += made
-            counts = more if counts is None else counts.plus(more)
-        return found, counts
+            made, done = scan.run_batch(batch)
+            counts.append(done)
+            yield from made
 
     def _whole(self, split: Split, buffers: Sequence[pa.Buffer]) -> list[pa.RecordBatch]:
         """All rows of all columns of a split, to be kept."""
@@ -114,6 +127,11 @@ def _scan_of_all(schema: Schema, kernels: Kernels) -> Scan | None:
     )
 
 
+def total(counts: Sequence[ScanCounts]) -> ScanCounts | None:
+    """What several calls did together, one after the other; None for no call."""
+    return reduce(ScanCounts.plus, counts) if counts else None
+
+
 def row_filters(source: ScanSource, states: QueryStates) -> list[RowFilter]:
     """The runtime filters of a scan, of tables that have one."""
     found: list[RowFilter] = []
@@ -122,3 +140,22 @@ def row_filters(source: ScanSource, states: QueryStates) -> list[RowFilter]:
         if key_filter is not None:
             found.append(RowFilter(key_filter, lookup.columns, lookup.table))
     return found
+
+
+def range_filters(source: ScanSource, states: QueryStates, schema: Schema) -> list[Expr]:
+    """What the runtime filters of a scan say of single columns, as conditions that skip splits by their statistics."""
+    conditions: list[Expr] = []
+    for row_filter in row_filters(source, states):
+        bounds = row_filter.filter.range()
+        if bounds is None or len(row_filter.columns) != 1:
+            continue
+        low, high = bounds
+        if low > high:  # the table is empty
+            return [FALSE]
+        column = Column(row_filter.columns[0], schema[row_filter.columns[0]].type)
+        for function, count in (("ge", low), ("le", high)):
+            decode = count_decoder(column.type)
+            value = None if decode is None else decode(count)
+            if value is not None:
+                conditions.append(Call(function, (column, Literal(value, column.type)), BOOL))
+    return conditions

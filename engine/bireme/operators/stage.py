@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from bireme.backends.base import Kernels
+from bireme.backends.base import Kernels, ScanCounts
 from bireme.data import arrays
 from bireme.data.record import concat, record_batch, slices
 from bireme.data.schema import Schema
@@ -23,7 +23,7 @@ from bireme.operators.hash_join import HashJoin
 from bireme.operators.join_sinks import Build, Match
 from bireme.operators.order import Order
 from bireme.operators.scalar_value import literal_batch
-from bireme.operators.scan import TableScan
+from bireme.operators.scan import TableScan, total
 from bireme.operators.sinks import Emit, KeepScalar, LiveSink, Top, output_of
 from bireme.operators.states import QueryStates
 from bireme.plan.expr import Aggregation, SortKey, WindowCall
@@ -87,9 +87,9 @@ class PipelineStage:
     def run_split(self, split: Split, buffers: Sequence[pa.Buffer], sequence: int, slot: int) -> Output:
         assert self._scan is not None, f"pipeline {self._pipeline.name} reads no table"
         self._states.check()
-        batches, counts = self._scan.read(split, buffers)
-        output = self._run(batches, sequence, slot)
-        output.scanned = counts
+        counts: list[ScanCounts] = []
+        output = self._run(self._scan.read(split, buffers, counts), sequence, slot)
+        output.scanned = total(counts)
         return output
 
     def run_batches(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> Output:

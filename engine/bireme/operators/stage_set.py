@@ -12,10 +12,12 @@ from bireme.backends.base import Kernels
 from bireme.config import Levers
 from bireme.data.key_range import EMPTY, KeyRange, exclusive
 from bireme.errors import EngineBug
+from bireme.operators.scan import range_filters
+from bireme.operators.split_run import hulls, in_runs, run_lengths
 from bireme.operators.stage import PipelineStage
 from bireme.operators.states import Cluster, QueryStates
-from bireme.plan.physical import Dag, EmitSink, GroupSink, Pipeline, ScanSource, TopSink
-from bireme.storage.base import ScannableSource, Split
+from bireme.plan.physical import Dag, EmitSink, GroupSink, Lookup, Pipeline, ScanSource, TopSink
+from bireme.storage.base import BATCH_ROWS_MAX, ScannableSource, Split
 
 # Where less of all ranges than this belongs to one split alone, telling whole groups apart gains nothing.
 _FINAL_SHARE_MIN: Final = 0.5
@@ -38,6 +40,10 @@ def _nothing_is_kept(_: str) -> bool:
     return False
 
 
+def _lookups_of(pipeline: Pipeline) -> tuple[Lookup, ...]:
+    return pipeline.source.lookups if isinstance(pipeline.source, ScanSource) else ()
+
+
 class PipelineStages:
     """The `StageSet` of a Dag; `source` gives the table that a scan names, `is_kept` tells whether to cache it."""
 
@@ -53,7 +59,8 @@ class PipelineStages:
         self._kernels = kernels
         self._source = source
         self._is_kept = is_kept
-        self._states = QueryStates(levers)
+        looked_up = [lookup.table for each in dag.pipelines for lookup in _lookups_of(each)]
+        self._states = QueryStates(levers, looked_up=frozenset(looked_up if levers.runtime_filters else ()))
 
     def stage(self, pipeline: Pipeline) -> PipelineStage:
         return PipelineStage(pipeline, self._output_partitions(pipeline), self._kernels, self._states)
@@ -68,12 +75,17 @@ class PipelineStages:
         if not isinstance(scan, ScanSource):
             raise EngineBug(f"pipeline {pipeline.name} reads no table")
         filters = [self._states.resolve(each) for each in scan.filters]
+        filters += range_filters(scan, self._states, pipeline.schemas[0])
         source = self._source(scan.table, scan.version)
-        splits = source.splits(scan.columns, filters)
+        # What is kept is kept by whole row groups, each of which is a split.
+        is_whole = self._is_kept(scan.table) or not (self._states.levers.native_scan and self._kernels.decodes)
+        splits = source.splits(scan.columns, filters, rows_max=None if is_whole else BATCH_ROWS_MAX)
+        lengths = [1] * len(splits) if self._is_kept(scan.table) else run_lengths(splits)
         if isinstance(pipeline.sink, GroupSink) and pipeline.sink.finals is not None:
             finals = pipeline.sink.finals
-            self._states.clusters[finals.edge] = clusters(source.key_ranges(finals.column, splits))
-        return splits
+            ranges = source.key_ranges(finals.column, splits)
+            self._states.clusters[finals.edge] = clusters(hulls(ranges, lengths))
+        return in_runs(splits, lengths)
 
     def is_kept(self, table: str) -> bool:
         return self._is_kept(table)

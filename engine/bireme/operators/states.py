@@ -55,9 +55,10 @@ class Cluster(NamedTuple):
 
 @dataclass(slots=True)
 class QueryStates:
-    """The named states of one query, and which levers it may use."""
+    """The named states of one query, and which levers it may use. Scans have runtime filters by tables `looked_up`."""
 
     levers: Levers
+    looked_up: frozenset[str] = frozenset()
     tables: dict[str, BuiltTable] = field(default_factory=dict)
     scalars: dict[str, Literal] = field(default_factory=dict)
     clusters: dict[EdgeId, list[Cluster]] = field(default_factory=dict)

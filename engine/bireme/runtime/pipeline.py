@@ -35,6 +35,7 @@ from bireme.runtime.compute.task import Made, Result, SplitInput, Task, TaskKind
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.state import Entry, Feed
 from bireme.runtime.memory.ledger import Reservation, Use
+from bireme.runtime.preload.shared import SharedBytes
 from bireme.storage.base import Split
 from bireme.storage.kept_split import KeptSplit
 
@@ -67,6 +68,7 @@ class LivePipeline:
         self.dependents: list[LivePipeline] = []
         self.splits: Sequence[Split] = ()
         self.loaded: dict[int, SplitInput] = {}
+        self.shared: SharedBytes | None = None
         self.fetch_next = 0
         self.fetching = 0
         self.is_kept = False
@@ -349,6 +351,7 @@ class LivePipeline:
         for given in self.loaded.values():
             given.release()
         self.loaded.clear()
+        self.shared = None
 
     def _inputs_over(self) -> bool:
         feed = self.feed

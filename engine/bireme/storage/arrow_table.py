@@ -86,7 +86,9 @@ class ArrowSource:
     def split_count(self) -> int:
         return len(self._batches)
 
-    def splits(self, columns: Sequence[int], filters: Sequence[Expr]) -> Sequence[ArrowSplit]:
+    def splits(
+        self, columns: Sequence[int], filters: Sequence[Expr], *, rows_max: int | None = None
+    ) -> Sequence[ArrowSplit]:
         """One split per batch that may hold rows for which all `filters` are TRUE, in row order."""
         kept = list(columns)
         schema = self._schema.select(kept)
@@ -137,6 +139,10 @@ class ArrowSplit:
     @property
     def rows(self) -> int:
         return self._batch.num_rows  # type: ignore[no-any-return]
+
+    @property
+    def sharers(self) -> int:
+        return 1
 
     @property
     def decoded_bytes(self) -> int:

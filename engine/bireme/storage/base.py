@@ -52,8 +52,9 @@ class Split(Protocol):
     """A piece of a table that one task reads.
 
     `rows` is exact where metadata says so, else an estimate; `decoded_bytes` an estimate of what `decode` makes.
-    `ranges` are the bytes it needs, in order of offset, coalesced; empty for data already in memory. `chunk_keys` name
-    its columns for a cache of what they decode to; empty where there is nothing to keep.
+    `ranges` are the bytes it needs, in order of offset, coalesced; empty for data already in memory. Splits that need
+    the same bytes, because they are parts of one whole, follow each other and give the same tuple; they are `sharers`
+    in all. `chunk_keys` name its columns for a cache of what they decode to; empty where there is nothing to keep.
     """
 
     @property
@@ -67,6 +68,9 @@ class Split(Protocol):
 
     @property
     def ranges(self) -> tuple[ByteRange, ...]: ...
+
+    @property
+    def sharers(self) -> int: ...
 
     @property
     def chunk_keys(self) -> tuple[ChunkKey, ...]: ...
@@ -97,8 +101,13 @@ class Split(Protocol):
 class ScannableSource(TableSource, Protocol):
     """A table that can be read."""
 
-    def splits(self, columns: Sequence[int], filters: Sequence[Expr]) -> Sequence[Split]:
-        """The splits that may hold rows for which all `filters` (over the scanned columns) are TRUE, in row order."""
+    def splits(
+        self, columns: Sequence[int], filters: Sequence[Expr], *, rows_max: int | None = None
+    ) -> Sequence[Split]:
+        """The splits that may hold rows for which all `filters` (over the scanned columns) are TRUE, in row order.
+
+        With `rows_max`, what is much larger and can be read in parts comes in parts of about that many rows.
+        """
         ...
 
     def key_ranges(self, column: int, splits: Sequence[Split]) -> list[KeyRange | None]:

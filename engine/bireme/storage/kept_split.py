@@ -50,6 +50,10 @@ class KeptSplit:
         return self._part.ranges if self._missing else ()
 
     @property
+    def sharers(self) -> int:
+        return 1
+
+    @property
     def chunk_keys(self) -> tuple[ChunkKey, ...]:
         return self._split.chunk_keys
 

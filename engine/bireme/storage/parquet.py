@@ -12,10 +12,11 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -37,6 +38,7 @@ from bireme.storage.prune import Bounds, may_be_true
 from bireme.storage.source_path import PathLike, expand
 
 _FOOTER_THREADS_MAX: Final = 16
+_PRUNED_MAX: Final = 64
 
 
 def open_parquet(paths: PathLike | Iterable[PathLike]) -> ParquetSource:
@@ -65,6 +67,7 @@ class ParquetSource:
         self._decoders = tuple(map(ParquetDecoder, files))
         self._sample = ParquetSample(self._decoders, schema, self.statistics)
         self._bounds: dict[tuple[str, int], list[Bounds]] = {}
+        self._pruned: OrderedDict[Any, list[tuple[ParquetDecoder, int]]] = OrderedDict()
         self._key_ranges: dict[tuple[str, int], list[KeyRange | None]] = {}
         self.files = files
         self._version = _version(files)
@@ -102,16 +105,39 @@ class ParquetSource:
     def split_count(self) -> int:
         return sum(len(file.row_group_rows) for file in self.files)
 
-    def splits(self, columns: Sequence[int], filters: Sequence[Expr]) -> Sequence[ParquetSplit]:
-        """One split per row group that may hold rows for which all `filters` are TRUE, in row order."""
+    def splits(
+        self, columns: Sequence[int], filters: Sequence[Expr], *, rows_max: int | None = None
+    ) -> Sequence[ParquetSplit]:
+        """One split per row group that may hold rows for which all `filters` are TRUE, in row order; several for one
+        that has many more rows than `rows_max` and whose columns can be read in parts.
+        """
         kept = tuple(columns)
         schema = self._schema.select(kept)
-        return [
-            ParquetSplit(decoder, group, kept, schema)
+        splits = []
+        for decoder, group in self._surviving(kept, tuple(filters)):
+            whole = ParquetSplit(decoder, group, kept, schema)
+            splits += [whole] if rows_max is None else whole.in_parts(rows_max)
+        return splits
+
+    def _surviving(self, columns: tuple[int, ...], filters: tuple[Expr, ...]) -> list[tuple[ParquetDecoder, int]]:
+        """The row groups that filters leave; kept for the filters asked last, as a query is often asked again."""
+        key = columns, filters
+        with self._lock:
+            found = self._pruned.get(key)
+            if found is not None:
+                self._pruned.move_to_end(key)
+                return found
+        found = [
+            (decoder, group)
             for decoder in self._decoders
             for group, rows in enumerate(decoder.file.row_group_rows)
-            if rows and (not filters or may_be_true(filters, self._bounds_of(decoder.file, group, kept)))
+            if rows and (not filters or may_be_true(filters, self._bounds_of(decoder.file, group, columns)))
         ]
+        with self._lock:
+            self._pruned[key] = found
+            while len(self._pruned) > _PRUNED_MAX:
+                self._pruned.popitem(last=False)
+        return found
 
     def key_ranges(self, column: int, splits: Sequence[Split]) -> list[KeyRange | None]:
         """The ranges that row groups state of an integer, date or short decimal column; cached."""

@@ -6,6 +6,7 @@ Which row groups become splits is decided in `parquet`; decoding is in `parquet_
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 import pyarrow as pa
@@ -25,17 +26,36 @@ _PYARROW_CODECS: Final = (3, 5)
 
 
 class ParquetSplit:
-    """The given columns of one row group. Immutable; ranges are worked out when they are first asked for."""
+    """The given columns of one row group, or of some of its rows. Immutable; ranges are worked out when they are first
+    asked for.
+    """
 
-    __slots__ = ("_columns", "_decoder", "_ranges", "_rows", "_schema", "row_group")
+    __slots__ = ("_columns", "_decoder", "_first", "_ranges", "_rows", "_schema", "row_group", "sharers")
 
     def __init__(self, decoder: ParquetDecoder, row_group: int, columns: tuple[int, ...], schema: Schema) -> None:
         self._decoder = decoder
         self._columns = columns
         self._schema = schema
+        self._first = 0
         self._rows = decoder.file.row_group_rows[row_group]
         self._ranges: tuple[ByteRange, ...] | None = None
         self.row_group = row_group
+        self.sharers = 1
+
+    def in_parts(self, rows_max: int) -> list[ParquetSplit]:
+        """Itself, or, where it has many more rows than `rows_max`, parts of about equal size that share its bytes."""
+        if self._rows <= rows_max + rows_max // 4 or not self._columns:
+            return [self]
+        if any(self._decoder.encoding(column).reason for column in self._columns):
+            return [self]  # pyarrow would decode all of it for each part
+        count = -(-self._rows // rows_max)
+        bounds = [part * self._rows // count for part in range(count + 1)]
+        return [self._rows_from(first, end - first, count) for first, end in pairwise(bounds)]
+
+    def _rows_from(self, first: int, rows: int, count: int) -> ParquetSplit:
+        part = ParquetSplit(self._decoder, self.row_group, self._columns, self._schema)
+        part._first, part._rows, part._ranges, part.sharers = first, rows, self.ranges, count
+        return part
 
     @property
     def path(self) -> str:
@@ -49,13 +69,14 @@ class ParquetSplit:
     def decoded_bytes(self) -> int:
         """Bytes of all batches; of strings the stored size, or that of their codes."""
         total = 0
+        whole = max(1, self._decoder.file.row_group_rows[self.row_group])
         for column, field in zip(self._columns, self._schema.fields, strict=True):
             if field.type is not STRING:
                 total += self._rows * field.type.width_bytes
                 continue
             total += 4 * self._rows
             if not self._decoder.is_dictionary(self.row_group, column):
-                total += self._decoder.file.stored_bytes(self.row_group, column)
+                total += self._decoder.file.stored_bytes(self.row_group, column) * self._rows // whole
         return total
 
     @property
@@ -78,13 +99,20 @@ class ParquetSplit:
     def part(self, columns: Sequence[int]) -> ParquetSplit:
         """The same row group with only the columns at these positions."""
         kept = tuple([self._columns[index] for index in columns])
-        return ParquetSplit(self._decoder, self.row_group, kept, self._schema.select(columns))
+        part = ParquetSplit(self._decoder, self.row_group, kept, self._schema.select(columns))
+        part._first, part._rows = self._first, self._rows
+        return part
 
     def decode(self, buffers: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatch]:
         """Batches of the columns in engine layout, from the bytes of `ranges`."""
         if not self._columns:
             return _without_columns(self._rows)
-        return self._decoder.batches(Wanted(self.row_group, self._columns, self._schema), Fetched(self.ranges, buffers))
+        wanted = Wanted(self.row_group, self._columns, self._schema)
+        batches = self._decoder.batches(wanted, Fetched(self.ranges, buffers))
+        return batches if self._is_whole() else _cut(batches, self._first, self._rows)
+
+    def _is_whole(self) -> bool:
+        return self._rows == self._decoder.file.row_group_rows[self.row_group]
 
     def encoded(self) -> EncodedRows | str:
         """The columns as they lie in the bytes of `ranges`."""
@@ -100,7 +128,7 @@ class ParquetSplit:
             if chunk.codec in _PYARROW_CODECS:
                 return "pages in the LZ4 or LZO of old writers are decoded by pyarrow"
             chunks.append(chunk)
-        return EncodedRows(tuple(chunks), ((0, self._rows),))
+        return EncodedRows(tuple(chunks), ((self._first, self._rows),))
 
     def _encoded_chunk(self, column: int, encoding: Encoding) -> EncodedChunk:
         file = self._decoder.file
@@ -113,7 +141,7 @@ class ParquetSplit:
             encoding.type_length,
             file.chunk(self.row_group, leaf).codec,
             encoding.is_optional,
-            self._rows,
+            file.row_group_rows[self.row_group],
             buffer,
             place.offset - ranges[buffer].offset,
             place.length,
@@ -134,3 +162,14 @@ class ParquetSplit:
 def _without_columns(rows: int) -> Iterator[pa.RecordBatch]:
     for start in range(0, rows, BATCH_ROWS_MAX):
         yield record_batch((), (), min(BATCH_ROWS_MAX, rows - start))
+
+
+def _cut(batches: Iterator[pa.RecordBatch], first: int, rows: int) -> Iterator[pa.RecordBatch]:
+    """The `rows` rows from `first` on."""
+    for batch in batches:
+        start = min(first, batch.num_rows)
+        piece = batch.slice(start, rows)
+        first -= start
+        rows -= piece.num_rows
+        if piece.num_rows:
+            yield piece

@@ -27,6 +27,7 @@ class NativeKernels:
     """`base.Kernels` in C++. It has no state, so one object serves any number of threads."""
 
     name = "native"
+    decodes = True
 
     def _reference(self) -> base.Kernels:
         """Made when it is first needed: most queries need none of it."""

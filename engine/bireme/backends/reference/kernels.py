@@ -57,6 +57,10 @@ class ReferenceKernels:
     def name(self) -> str:
         return "reference"
 
+    @property
+    def decodes(self) -> bool:
+        return False
+
     def window_fallbacks(self, calls: Sequence[WindowCall]) -> tuple[str, ...]:
         return ()
 

@@ -19,7 +19,7 @@ from bireme.data.tier import Tier
 from bireme.errors import BiremeError, OutOfRoom, StorageError
 from bireme.observe.event import CacheRead, Preloaded, ReadByTask
 from bireme.observe.recorder import Recorder
-from bireme.runtime.compute.task import SplitInput, Supplier
+from bireme.runtime.compute.task import Fetch, SplitInput, Supplier
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.column_cache import Lease
 from bireme.runtime.holder.state import Access, Entry
@@ -28,6 +28,7 @@ from bireme.runtime.memory.mover import Mover
 from bireme.runtime.memory.room import Purpose, Room
 from bireme.runtime.pipeline import LivePipeline, Phase
 from bireme.runtime.preload.policy import ScanView, choose_fetch, promotion_room
+from bireme.runtime.preload.shared import SharedBytes
 from bireme.runtime.threads import Threads
 from bireme.storage.base import ByteSource, Split
 from bireme.storage.kept_split import KeptSplit
@@ -164,14 +165,22 @@ class PreloadExecutor:
         if not ranges:
             self._ready(scan, index, given)
         elif self._source.is_resident(ranges):
-            given.fetch = partial(self._source.read_all, ranges)
+            given.fetch = self._reading(scan, given.split)
             self._recorder.record(ReadByTask(scan.query, scan.pipeline.id, index, given.room.nbytes))
             self._ready(scan, index, given)
         else:
             scan.fetching += 1
             started = self._clock.now()
-            future = self._io.submit(self._source.read_all, ranges)
+            future = self._io.submit(self._reading(scan, given.split))
             future.add_done_callback(lambda done: self._fetched(scan, index, given, started, done))
+
+    def _reading(self, scan: LivePipeline, split: Split) -> Fetch:
+        """What reads the bytes of a split; for those that share their bytes the same for all."""
+        if split.sharers == 1:
+            return partial(self._source.read_all, split.ranges)
+        if scan.shared is None or scan.shared.ranges is not split.ranges:
+            scan.shared = SharedBytes(split.ranges, split.sharers, self._source.read_all)
+        return scan.shared.fetch
 
     def _ready(self, scan: LivePipeline, index: int, given: SplitInput) -> None:
         scan.loaded[index] = given
@@ -191,7 +200,7 @@ class PreloadExecutor:
         index: int,
         given: SplitInput,
         started: float,
-        done: asyncio.Future[list[pa.Buffer]],
+        done: asyncio.Future[Sequence[pa.Buffer]],
     ) -> None:
         scan.fetching -= 1
         error = done.exception() if not done.cancelled() else None
@@ -237,7 +246,8 @@ class PreloadExecutor:
 
 
 def _bytes_of(split: Split) -> int:
-    return sum([one.length for one in split.ranges])
+    """Of splits that share their bytes each counts its share."""
+    return sum([one.length for one in split.ranges]) // split.sharers
 
 
 def _let_go(lease: Lease | None) -> None:
