@@ -22,8 +22,10 @@ uint32_t unpack_bits(const uint8_t* packed, const uint8_t* readable_end, int wid
   };
   while (done < count && ((first + done) & 7) != 0) one();
   const uint8_t* start = packed + (first + done) / 8 * width;
-  const int64_t safe = (readable_end - start - kUnpackSlackBytes) / width;
-  const int64_t groups = std::min((count - done) / 8, safe);
+  const int64_t readable = readable_end - start - kUnpackSlackBytes;
+  int64_t groups = (count - done) / 8;
+  if (groups * width > readable) [[unlikely]]
+    groups = readable / width;
   if (groups > 0) {
     largest = std::max(largest, loops().unpack(start, width, groups, out + done));
     done += 8 * groups;

@@ -44,13 +44,9 @@ class Cursor {
 
   // An unsigned integer of 7 bits a byte, the lowest first.
   uint64_t varint() {
-    uint64_t value = 0;
-    for (int shift = 0; shift < 70; shift += 7) {
-      const uint8_t next = byte();
-      value |= static_cast<uint64_t>(next & 0x7F) << (shift < 63 ? shift : 63);
-      if (next < 0x80) return value;
-    }
-    corrupt("an integer has too many bytes");
+    if (at_ != end_ && *at_ < 0x80) [[likely]]
+      return *at_++;
+    return long_varint();
   }
 
   // Signed integers have their sign in the lowest bit.
@@ -72,6 +68,16 @@ class Cursor {
   }
 
  private:
+  uint64_t long_varint() {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 70; shift += 7) {
+      const uint8_t next = byte();
+      value |= static_cast<uint64_t>(next & 0x7F) << (shift < 63 ? shift : 63);
+      if (next < 0x80) return value;
+    }
+    corrupt("an integer has too many bytes");
+  }
+
   const uint8_t* begin_;
   const uint8_t* at_;
   const uint8_t* end_;

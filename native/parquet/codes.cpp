@@ -1,7 +1,6 @@
 #include "parquet/codes.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "parquet/bit_packing.hpp"
 
@@ -10,18 +9,26 @@ namespace bireme::parquet {
 namespace {
 
 constexpr int kWidthMax = 32;
+constexpr uint64_t kRunMax = uint64_t{1} << 32;  // no page has so many values
 constexpr int64_t kBlockCodes = 1024;
 // Where fewer of a run's codes are wanted than one in so many, they are taken out one by one.
 constexpr int64_t kSparse = 4;
 
-// How many of the first `count` positions lie before `end`; at least the first does.
+// How many of the first `count` positions lie before `end`; at least the first does. They ascend, so no more
+// than end - list[0].
 int64_t count_before(const uint32_t* list, int64_t count, int64_t end) {
-  if (list[count - 1] < end) return count;
-  int64_t reach = 1;
-  while (reach < count && list[reach] < end) reach *= 2;
-  const auto* found = std::lower_bound(list + reach / 2, list + std::min(reach, count), end,
-                                       [](uint32_t position, int64_t bound) { return position < bound; });
-  return found - list;
+  int64_t left = std::min(count, end - list[0]);
+  const uint32_t* found = list;
+  while (left > 1) {  // halves without a branch that could be mispredicted
+    const int64_t half = left / 2;
+    found += found[half - 1] < end ? half : 0;
+    left -= half;
+  }
+  return found - list + (*found < end ? 1 : 0);
+}
+
+uint32_t low_bits(int count) {
+  return static_cast<uint32_t>((uint64_t{1} << count) - 1);
 }
 
 int checked_width(int width) {
@@ -35,32 +42,40 @@ CodeReader::CodeReader(Bytes runs, int width)
     : in_(runs),
       readable_end_(runs.data() + runs.size()),
       width_(checked_width(width)),
-      mask_(static_cast<uint32_t>((uint64_t{1} << width) - 1)) {}
+      mask_(low_bits(width)),
+      code_bytes_(low_bits((width + 7) / 8 * 8)) {}
 
 void CodeReader::next_run() {
   const uint64_t header = in_.varint();
   run_.begin = run_.end;
-  run_.is_packed = (header & 1) != 0;
-  int64_t length =
-      static_cast<int64_t>(std::min<uint64_t>(header >> 1, std::numeric_limits<uint32_t>::max()));
-  if (run_.is_packed) {
-    length *= 8;
-    if (width_ > 0) {
-      // The last run may be cut where its codes end.
-      const int64_t bytes = std::min(length / 8 * width_, in_.left());
-      run_.packed = in_.take(static_cast<uint64_t>(bytes));
-      length = std::min(length, bytes * 8 / width_);
-    } else {
-      run_.is_packed = false;
-      run_.code = 0;
-    }
-  } else {
-    run_.code = 0;
-    const Bytes code = in_.take(static_cast<uint64_t>((width_ + 7) / 8));
-    if (!code.empty()) std::memcpy(&run_.code, code.data(), code.size());
-    if ((run_.code & ~mask_) != 0) corrupt("a run's code has more bits than codes have");
+  run_.is_packed = (header & 1) != 0 && width_ > 0;
+  if (run_.is_packed) return next_packed(header >> 1);
+  const int64_t length = static_cast<int64_t>(std::min(header >> 1, kRunMax));
+  run_.code = 0;
+  if ((header & 1) != 0) {  // packed codes of no bits
+    run_.end += 8 * length;
+    return;
   }
+  const auto bytes = static_cast<size_t>(width_ + 7) / 8;
+  if (in_.left() >= 4) [[likely]] {
+    run_.code = load<uint32_t>(in_.take(bytes).data()) & code_bytes_;
+  } else if (bytes > 0) {
+    std::memcpy(&run_.code, in_.take(bytes).data(), bytes);
+  }
+  if ((run_.code & ~mask_) != 0) corrupt("a run's code has more bits than codes have");
   run_.end += length;
+}
+
+void CodeReader::next_packed(uint64_t groups) {
+  groups = std::min(groups, kRunMax);
+  const uint64_t bytes = groups * static_cast<uint64_t>(width_);
+  if (bytes <= static_cast<uint64_t>(in_.left())) [[likely]] {
+    run_.packed = in_.take(bytes);
+    run_.end += static_cast<int64_t>(8 * groups);
+  } else {  // the last run may be cut where its codes end
+    run_.packed = in_.take(static_cast<uint64_t>(in_.left()));
+    run_.end += static_cast<int64_t>(8 * run_.packed.size()) / width_;
+  }
 }
 
 const CodeReader::Run& CodeReader::run_at(int64_t position) {
@@ -99,19 +114,16 @@ uint32_t CodeReader::read(const Positions& positions, uint32_t* out) {
     const int64_t position = positions[static_cast<uint32_t>(done)];
     const Run& run = run_at(position);
     int64_t count = positions.count - done;
-    if (positions.is_range()) {
-      count = std::min(count, run.end - position);
-    } else {
-      count = count_before(positions.list + done, count, run.end);
-    }
+    // Of a list in pieces whose codes, if they are dense, fit the block.
+    const int64_t end = run.is_packed ? std::min(run.end, position + kBlockCodes) : run.end;
+    count = positions.is_range() ? std::min(count, run.end - position)
+                                 : count_before(positions.list + done, count, end);
     if (!run.is_packed) {
       std::fill_n(out + done, count, run.code);
       largest = std::max(largest, run.code);
     } else if (positions.is_range()) {
       largest = std::max(largest, unpack(position - run.begin, count, out + done));
     } else {
-      // In pieces whose codes, if they are dense, fit the block.
-      count = count_before(positions.list + done, count, position + kBlockCodes);
       largest = std::max(largest, read_list(positions.list + done, count, out + done));
     }
     done += count;
@@ -132,8 +144,7 @@ int64_t CodeReader::select(const Positions& positions, uint32_t first_row, const
     if (run.is_packed) count = std::min(count, kBlockCodes);
     const auto length = static_cast<uint32_t>(count);
     const uint32_t largest = run.is_packed ? read(positions.slice(done, length), codes) : run.code;
-    if (largest >= keep.count)
-      corrupt("the code " + std::to_string(largest) + " stands for no dictionary entry");
+    if (largest >= keep.count) corrupt("a code stands for no dictionary entry");
     if (run.is_packed) {
       kept += rows == nullptr ? loops().select_range(codes, count, first_row + done, keep, out + kept)
                               : loops().select_list(codes, count, rows + done, keep, out + kept);

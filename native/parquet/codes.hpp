@@ -40,6 +40,7 @@ class CodeReader {
 
  private:
   void next_run();
+  void next_packed(uint64_t groups);
   // Codes [first, first + count) of the current run, which is packed; returns the largest.
   uint32_t unpack(int64_t first, int64_t count, uint32_t* out) const;
   uint32_t code_at(int64_t index) const;
@@ -49,6 +50,7 @@ class CodeReader {
   const uint8_t* readable_end_;
   int width_;
   uint32_t mask_;
+  uint32_t code_bytes_;  // the bits of the whole bytes in which a run's code is
   Run run_;
 };
 

@@ -92,8 +92,8 @@ struct Decompression {
   void fast_loop() {
     const uint8_t* from = in;
     uint8_t* to = out;
+    uint32_t tag = from < in_end ? *from : 0;
     while (in_end - from >= kFastInputBytes && out_end - to >= kFastOutputBytes) {
-      uint32_t tag = *from;
       if ((tag & 3) == 0) {
         const int64_t length = (tag >> 2) + 1;
         if (length > kCopyBytes) [[unlikely]]
@@ -107,6 +107,9 @@ struct Decompression {
       const uint32_t type = tag & 3;
       if (type == 3) [[unlikely]]
         break;
+      // The next tag is at one of two places; both are read before it is known which.
+      const uint32_t tag_if_near = from[2];
+      const uint32_t tag_if_far = from[3];
       // Nothing could predict which of the two kinds of short copies it is, so that is not branched on.
       const uint32_t entry = kCopies[tag];
       const uint32_t operand = load<uint16_t>(from + 1) & (0xFFFFu >> ((type & 1) * 8));
@@ -121,6 +124,7 @@ struct Decompression {
       }
       to += length;
       from += 1 + type;
+      tag = __builtin_expect_with_probability(type == 1, 1, 0.5) ? tag_if_near : tag_if_far;
     }
     in = from;
     out = to;
