@@ -40,6 +40,10 @@ class FakeSplit:
     sharers: int = 1
 
     @property
+    def first_row(self) -> int:
+        return 0
+
+    @property
     def rows(self) -> int:
         return len(self.values)
 

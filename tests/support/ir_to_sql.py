@@ -35,6 +35,7 @@ from bireme.plan.expr import (
 )
 from bireme.plan.relation import (
     Aggregate,
+    Assume,
     DependentJoin,
     Filter,
     Join,
@@ -42,6 +43,7 @@ from bireme.plan.relation import (
     Limit,
     Project,
     Rel,
+    RowNumbers,
     Scan,
     Sort,
     Union,
@@ -144,6 +146,18 @@ class _Printer:
             return inner
         predicates = [self.expr(part, _columns_of("scanned"), around) for part in rel.filters]
         return f"SELECT * FROM ({inner}) AS scanned WHERE {' AND '.join(predicates)}"
+
+    def row_numbers(self, rel: RowNumbers, around: Around) -> str:
+        fields = [rel.input.table_schema.fields[position] for position in rel.input.columns]
+        columns = _select_list([*[quoted(field.name) for field in fields], "row_number() OVER () - 1"])
+        inner = f"SELECT {columns} FROM {quoted(rel.input.table)}"
+        if not rel.input.filters:
+            return inner
+        predicates = [self.expr(part, _columns_of("scanned"), around) for part in rel.input.filters]
+        return f"SELECT * FROM ({inner}) AS scanned WHERE {' AND '.join(predicates)}"
+
+    def assume(self, rel: Assume, around: Around) -> str:
+        return f"SELECT * FROM {self.source(rel.input, around)[0]}"
 
     def values(self, rel: Values, around: Around) -> str:
         fields = rel.row_schema.fields
@@ -415,6 +429,8 @@ def _bound(bound: Bound) -> str:
 
 _RELATIONS: dict[type[Rel], Callable[[_Printer, object, Around], str]] = {
     Scan: _Printer.scan,
+    RowNumbers: _Printer.row_numbers,
+    Assume: _Printer.assume,
     Values: _Printer.values,
     Project: _Printer.project,
     Filter: _Printer.filter,

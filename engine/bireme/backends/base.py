@@ -314,10 +314,12 @@ class Kernels(Protocol):
         names: Sequence[str],
         filters: Sequence[RowFilter],
         is_late: bool,
+        has_row_numbers: bool = False,
     ) -> Scan | None:
         """Compiles a scan of encoded columns of `schema`; None where this backend decodes nothing itself.
 
-        With `is_late`, columns are decoded for the rows that the steps before have left, else for all.
+        With `has_row_numbers`, the last column is not stored: it is the number of each row in the table. With
+        `is_late`, columns are decoded for the rows that the steps before have left, else for all.
         """
         ...
 

@@ -35,7 +35,11 @@ class EncodedChunk(NamedTuple):
 
 
 class EncodedRows(NamedTuple):
-    """Rows of a row group: its chunks, and which of its rows are meant, as ascending (first row, rows)."""
+    """Rows of a row group: its chunks, and which of its rows are meant, as ascending (first row, rows).
+
+    `first_row` is the number of the row group's first row in the table.
+    """
 
     chunks: tuple[EncodedChunk, ...]
     ranges: tuple[tuple[int, int], ...]
+    first_row: int = 0

@@ -3,7 +3,7 @@
 Where the backend has a scan of its own and a split says how its columns are encoded, one call decodes as little as the
 rows need; otherwise the split is decoded whole and a program does the rest. Both give the same rows; that the first was
 not possible is noted. Runtime filters come from join tables that are built by now; a scan without them gives more rows,
-not other answers.
+not other answers. Where they name rows by their numbers, only these are read.
 """
 
 from __future__ import annotations
@@ -11,9 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from bireme.backends.base import ColumnFault, ColumnUnread, Kernels, RowFilter, Scan, ScanCounts
+from bireme.data.encoded import EncodedRows
+from bireme.data.record import record_batch
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL
 from bireme.operators.filter_project import FilterProject
@@ -40,6 +44,8 @@ class TableScan:
         self._states = states
         self._program: FilterProject | None = None
         self._reasons: dict[str, None] = {}
+        self._has_row_numbers = source.row_numbers
+        self._wanted = wanted_rows(source, states)
         self._scan: Scan | None = None
         self._scans_of_all: dict[Schema, Scan | None] = {}
         if source.columns and states.levers.native_scan:
@@ -50,6 +56,7 @@ class TableScan:
                 names=taken.names,
                 filters=row_filters(source, states),
                 is_late=states.levers.late_columns,
+                has_row_numbers=source.row_numbers,
             )
 
     @property
@@ -76,9 +83,13 @@ class TableScan:
             split.complete(buffers, self._whole)
         encoded = split.encoded()
         if encoded == "" and self._scan.takes_batches:
-            return self._of_batches(self._scan, split.decode(buffers), counts)
+            batches: Iterable[pa.RecordBatch] = split.decode(buffers)
+            numbered = self._numbered(batches, split) if self._has_row_numbers else batches
+            return self._of_batches(self._scan, numbered, counts)
         if isinstance(encoded, str):
             return self._decoded(split, buffers, encoded)
+        if self._wanted is not None:
+            encoded = encoded._replace(ranges=_wanted_ranges(encoded, self._wanted))
         try:
             batches, done = self._scan.run(encoded, buffers, BATCH_ROWS_MAX)
         except ColumnUnread as unread:
@@ -118,7 +129,55 @@ class TableScan:
         if self._program is None:
             # Two threads may compile it at once; either will do.
             self._program = FilterProject(self._step, self._schema, self._kernels, self._states)
-        return map(self._program.run, split.decode(buffers))
+        batches: Iterable[pa.RecordBatch] = split.decode(buffers)
+        if self._has_row_numbers:
+            batches = self._numbered(batches, split)
+        return map(self._program.run, batches)
+
+    def _numbered(self, batches: Iterable[pa.RecordBatch], split: Split) -> Iterator[pa.RecordBatch]:
+        """The batches with the numbers of their rows; only the rows that are wanted."""
+        first = split.first_row
+        for batch in batches:
+            numbers = np.arange(first, first + batch.num_rows, dtype=np.int64)
+            first += batch.num_rows
+            whole = record_batch([*batch.columns, pa.array(numbers)], self._schema.names, batch.num_rows)
+            if self._wanted is None:
+                yield whole
+            else:
+                rows = np.flatnonzero(np.isin(numbers, self._wanted))
+                yield self._kernels.take(whole, pa.array(rows))
+
+
+Rows = npt.NDArray[np.int64]
+
+
+def wanted_rows(source: ScanSource, states: QueryStates) -> Rows | None:
+    """The numbers of the rows that a scan may be asked for, ascending; None for any."""
+    numbered = (len(source.columns),)
+    for lookup in source.lookups if source.row_numbers else ():
+        if lookup.columns == numbered:
+            found: Rows = np.unique(states.table(lookup.table).keys.column(0).to_numpy())
+            return found
+    return None
+
+
+def rows_within(wanted: Rows, split: Split) -> Rows:
+    """Those of the rows that are in a split, counted from its first."""
+    low, high = np.searchsorted(wanted, [split.first_row, split.first_row + split.rows])
+    return wanted[low:high] - split.first_row
+
+
+def _wanted_ranges(encoded: EncodedRows, wanted: Rows) -> tuple[tuple[int, int], ...]:
+    """The ranges of rows that are both meant and wanted."""
+    found: list[tuple[int, int]] = []
+    rows = wanted - encoded.first_row
+    for first, count in encoded.ranges:
+        low, high = np.searchsorted(rows, [first, first + count])
+        if low < high:
+            run = rows[low:high]
+            breaks = np.flatnonzero(np.diff(run) > 1) + 1
+            found += [(int(part[0]), len(part)) for part in np.split(run, breaks)]
+    return tuple(found)
 
 
 def _scan_of_all(schema: Schema, kernels: Kernels) -> Scan | None:
@@ -136,6 +195,8 @@ def row_filters(source: ScanSource, states: QueryStates) -> list[RowFilter]:
     """The runtime filters of a scan, of tables that have one."""
     found: list[RowFilter] = []
     for lookup in source.lookups if states.levers.runtime_filters else ():
+        if source.row_numbers and lookup.columns == (len(source.columns),):
+            continue  # see `wanted_rows`
         key_filter = states.table(lookup.table).table.key_filter()
         if key_filter is not None:
             found.append(RowFilter(key_filter, lookup.columns, lookup.table))

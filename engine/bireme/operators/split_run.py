@@ -48,6 +48,10 @@ class SplitRun:
         return _run([split.part(columns) for split in self.splits])
 
     @property
+    def first_row(self) -> int:
+        return self.splits[0].first_row
+
+    @property
     def rows(self) -> int:
         return sum([split.rows for split in self.splits])
 

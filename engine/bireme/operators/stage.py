@@ -15,7 +15,7 @@ from bireme.backends.base import Kernels, ScanCounts
 from bireme.data import arrays
 from bireme.data.record import concat, record_batch, slices
 from bireme.data.schema import Schema
-from bireme.errors import EngineBug
+from bireme.errors import EngineBug, SourceMisstated
 from bireme.operators.base import Output
 from bireme.operators.filter_project import FilterProject
 from bireme.operators.group import Group
@@ -28,6 +28,7 @@ from bireme.operators.sinks import Emit, KeepScalar, LiveSink, Top, output_of
 from bireme.operators.states import QueryStates
 from bireme.plan.expr import Aggregation, SortKey, WindowCall
 from bireme.plan.physical import (
+    AssumeStep,
     BuildRows,
     BuildSink,
     EmitSink,
@@ -186,6 +187,8 @@ class PipelineStage:
             case SortStep():
                 order = Order(step.keys, schema, self._kernels, self._states)
                 return lambda batches: slices(order.first(list(batches), step.limit, step.offset), BATCH_ROWS_MAX)
+            case AssumeStep():
+                return lambda batches: _assumed(step, schema, batches)
             case WindowStep():
                 resolved = [self._resolved(call) for call in step.calls]
                 self._notes += self._kernels.window_fallbacks(resolved)
@@ -241,6 +244,16 @@ class _Limit:
                 kept = kept.slice(0, self._left)
                 self._left -= kept.num_rows
             yield kept
+
+
+def _assumed(step: AssumeStep, schema: Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        if not batch.column(step.one).equals(batch.column(step.other)):
+            raise SourceMisstated(
+                f"{schema.names[step.one]} and {schema.names[step.other]} were assumed to be equal, and differ: "
+                "a column that was taken for unique is not"
+            )
+        yield batch
 
 
 def _each(

@@ -12,7 +12,7 @@ from bireme.backends.base import Kernels
 from bireme.config import Levers
 from bireme.data.key_range import EMPTY, KeyRange, exclusive
 from bireme.errors import EngineBug
-from bireme.operators.scan import range_filters
+from bireme.operators.scan import range_filters, rows_within, wanted_rows
 from bireme.operators.split_run import hulls, in_runs, run_lengths
 from bireme.operators.stage import PipelineStage
 from bireme.operators.states import Cluster, QueryStates
@@ -77,9 +77,13 @@ class PipelineStages:
         filters = [self._states.resolve(each) for each in scan.filters]
         filters += range_filters(scan, self._states, pipeline.schemas[0])
         source = self._source(scan.table, scan.version)
+        wanted = wanted_rows(scan, self._states)
         # What is kept is kept by whole row groups, each of which is a split.
         is_whole = self._is_kept(scan.table) or not (self._states.levers.native_scan and self._kernels.decodes)
-        splits = source.splits(scan.columns, filters, rows_max=None if is_whole else BATCH_ROWS_MAX)
+        rows_max = None if is_whole or wanted is not None else BATCH_ROWS_MAX
+        splits = source.splits(scan.columns, filters, rows_max=rows_max)
+        if wanted is not None:
+            splits = [split for split in splits if len(rows_within(wanted, split))]
         lengths = [1] * len(splits) if self._is_kept(scan.table) else run_lengths(splits)
         if isinstance(pipeline.sink, GroupSink) and pipeline.sink.finals is not None:
             finals = pipeline.sink.finals

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from bireme.config import Levers
 from bireme.data.schema import Schema
 from bireme.plan.expr import Expr
 from bireme.plan.source import TableSource
@@ -24,12 +25,14 @@ class PlanContext:
     `source(table, version)` finds the table of a `Scan`. `evaluate(predicate, batch, schema)` gives a predicate's
     value for every row of a batch with the columns of `schema` (NULL for unknown); it may raise DataError or
     Unsupported, which a caller that only estimates takes for «not known».
-    `cache` keeps what samples told across the queries of a session; `estimates` are this run's.
+    `cache` keeps what samples told across the queries of a session; `estimates` are this run's. `levers` say
+    what may be used.
     """
 
     source: Callable[[str, str], TableSource]
     evaluate: Callable[[Expr, pa.RecordBatch, Schema], pa.BooleanArray]
     cache: StatisticsCache = field(default_factory=StatisticsCache)
+    levers: Levers = field(default_factory=Levers)
     estimates: Estimator = field(init=False)
 
     def __post_init__(self) -> None:

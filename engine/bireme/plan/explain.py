@@ -15,12 +15,14 @@ from bireme.plan.explain_expr import ExprWriter, format_expr
 from bireme.plan.expr import Literal
 from bireme.plan.relation import (
     Aggregate,
+    Assume,
     DependentJoin,
     Filter,
     Join,
     Limit,
     Project,
     Rel,
+    RowNumbers,
     Scan,
     Sort,
     Union,
@@ -102,6 +104,11 @@ class _Writer:
                 return f"Limit{_cut(limit, offset)}"
             case Union():
                 return "Union"
+            case RowNumbers():
+                return "RowNumbers"
+            case Assume(source, one, other):
+                names = source.schema.names
+                return f"Assume {names[one]}#{one} = {names[other]}#{other}"
         raise EngineBug(f"explain does not know {type(rel).__name__}")
 
     # ---------------------------------------------------------------------------------------- relations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bireme.data.schema import Schema
 from bireme.plan.explain import format_expr
 from bireme.plan.physical import (
+    AssumeStep,
     BuildSink,
     Dag,
     Edge,
@@ -54,9 +55,11 @@ def _pipeline(pipeline: Pipeline, dag: Dag) -> str:
 
 def _source(source: Source, schema: Schema, dag: Dag) -> str:
     match source:
-        case ScanSource(table, _, _, filters, lookups):
+        case ScanSource(table, _, _, filters, lookups, row_numbers):
             pruned = f" prune by {' and '.join(format_expr(each, schema) for each in filters)}" if filters else ""
-            return f"scan {table} ({', '.join(schema.names)}){pruned}{_lookups(lookups, schema)}"
+            numbered = " with row numbers" if row_numbers else ""
+            names = schema.names[: len(source.columns)]
+            return f"scan {table} ({', '.join(names)}){numbered}{pruned}{_lookups(lookups, schema)}"
         case ValuesSource(rows):
             return f"values, {len(rows)} rows"
         case EdgeSource(edge, take):
@@ -93,6 +96,8 @@ def _step(step: Step, schema: Schema) -> str:
         case SortStep(keys, limit, offset):
             ordered = ", ".join(f"{format_expr(k.expr, schema)}{' desc' if k.descending else ''}" for k in keys)
             return f"sort by {ordered}" + (f" limit {limit} offset {offset}" if limit is not None else "")
+        case AssumeStep(one, other):
+            return f"assume {schema.names[one]}#{one} = {schema.names[other]}#{other}"
         case WindowStep(_, names):
             return f"window {', '.join(names)}"
 

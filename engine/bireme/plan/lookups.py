@@ -97,7 +97,7 @@ def _applied(dag: Dag, chosen: dict[int, list[_Choice]], order: PipelineOrder) -
         pipeline, source = pipelines[number], pipelines[number].source
         assert isinstance(source, ScanSource)
         lookups = tuple([Lookup(each.member.table, each.member.columns, round(each.kept, 6)) for each in choices])
-        asking = ScanSource(source.table, source.version, source.columns, source.filters, lookups)
+        asking = ScanSource(source.table, source.version, source.columns, source.filters, lookups, source.row_numbers)
         after = tuple(sorted({*pipeline.after, *order.added.get(number, ())}))
         pipelines[number] = replace(pipeline, source=asking, after=after)
     made = replace(dag, pipelines=tuple(pipelines))

@@ -23,6 +23,7 @@ from bireme.plan.lookups import with_lookups
 from bireme.plan.lower_group import arrange_finals, lower_aggregate
 from bireme.plan.membership import Member, MemberEstimates, Memberships
 from bireme.plan.physical import (
+    AssumeStep,
     Dag,
     EmitSink,
     LimitStep,
@@ -37,7 +38,21 @@ from bireme.plan.physical import (
     WindowStep,
 )
 from bireme.plan.placement import place
-from bireme.plan.relation import Aggregate, Filter, Join, Limit, Project, Rel, Scan, Sort, Union, Values, Window
+from bireme.plan.relation import (
+    Aggregate,
+    Assume,
+    Filter,
+    Join,
+    Limit,
+    Project,
+    Rel,
+    RowNumbers,
+    Scan,
+    Sort,
+    Union,
+    Values,
+    Window,
+)
 from bireme.plan.share_scans import share_scans
 from bireme.plan.statistics.estimator import Estimator
 from bireme.plan.statistics.matching import covered
@@ -137,9 +152,12 @@ class Lowering:
             schema = self._scans[source.table, source.version].table_schema
             return Scan(source.table, source.version, schema, source.columns)
 
+        def read(source: ScanSource) -> Rel:
+            return RowNumbers(scan_of(source)) if source.row_numbers else scan_of(source)
+
         def kept(source: ScanSource, member: Member) -> float:
             side, keys = self._tables[member.table]
-            scan = scan_of(source)
+            scan = read(source)
             columns = [column(scan.schema, index) for index in member.columns]
             return covered(self.estimates, scan, side, columns, keys, 1.0)
 
@@ -187,6 +205,19 @@ class Lowering:
 def _scan(lowering: Lowering, rel: Scan) -> Opened:
     opened = Opened(f"scan {rel.table}", ValuesSource(()), [rel.schema])
     opened.source = lowering.scan_source(rel, opened)
+    return opened
+
+
+def _row_numbers(lowering: Lowering, rel: RowNumbers) -> Opened:
+    opened = Opened(f"scan {rel.input.table}", ValuesSource(()), [rel.schema])
+    source = lowering.scan_source(rel.input, opened)
+    opened.source = ScanSource(source.table, source.version, source.columns, source.filters, (), True)
+    return opened
+
+
+def _assume(lowering: Lowering, rel: Assume) -> Opened:
+    opened = lowering.open(rel.input)
+    opened.add(AssumeStep(rel.one, rel.other), rel.schema)
     return opened
 
 
@@ -282,6 +313,8 @@ def _window(lowering: Lowering, rel: Window) -> Opened:
 
 _LOWER: Final[dict[type[Rel], Callable[[Lowering, Any], Opened]]] = {
     Scan: _scan,
+    RowNumbers: _row_numbers,
+    Assume: _assume,
     Values: _values,
     Filter: _filter,
     Project: _project,

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from bireme.data.ids import EdgeId
 from bireme.plan.expr import Column, Expr
 from bireme.plan.physical import (
+    AssumeStep,
     BuildSink,
     Dag,
     EdgeSource,
@@ -240,7 +241,7 @@ class Memberships:
                 return self._demands_before_probe(step, demands)
             case MergeGroupsStep(spec):
                 return _within(demands, len(spec.key_types))
-            case SortStep(_, None, 0):
+            case SortStep(_, None, 0) | AssumeStep():
                 return demands
             case SortStep() | LimitStep() | WindowStep():
                 return _NONE

@@ -12,6 +12,7 @@ from typing import Final
 from bireme.errors import Unsupported
 from bireme.plan.context import PlanContext
 from bireme.plan.relation import Rel
+from bireme.plan.rules.late_columns import late_columns
 from bireme.plan.rules.narrow_decimals import narrow_decimals
 from bireme.plan.rules.order_joins import order_joins
 from bireme.plan.rules.prune_columns import prune_columns
@@ -32,6 +33,7 @@ RULES: Final[tuple[Rule, ...]] = (
     order_joins,
     prune_columns,
     narrow_decimals,
+    late_columns,
 )
 
 

@@ -41,7 +41,8 @@ class Lookup(Node):
 @node
 class ScanSource(Node):
     """Reads a table: one task per split (a row group, say). `filters` and `lookups` may skip splits and rows; they
-    promise nothing. Lookups come in the order in which they are best asked.
+    promise nothing. Lookups come in the order in which they are best asked. With `row_numbers`, the number of each row
+    in the table (INT64, from 0) follows the columns.
     """
 
     table: str
@@ -49,6 +50,7 @@ class ScanSource(Node):
     columns: tuple[int, ...]
     filters: tuple[Expr, ...]
     lookups: tuple[Lookup, ...] = ()
+    row_numbers: bool = False
 
 
 @node
@@ -169,7 +171,15 @@ class WindowStep(Node):
     names: tuple[str, ...]
 
 
-Step = ProgramStep | ProbeStep | LimitStep | MergeGroupsStep | SortStep | WindowStep
+@node
+class AssumeStep(Node):
+    """Passes rows; one of which the columns `one` and `other` differ is a SourceMisstated."""
+
+    one: int
+    other: int
+
+
+Step = ProgramStep | ProbeStep | LimitStep | MergeGroupsStep | SortStep | WindowStep | AssumeStep
 
 # ------------------------------------------------------------------------------------------------ sinks
 

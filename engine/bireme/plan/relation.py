@@ -63,6 +63,38 @@ class Scan(Rel):
 
 
 @node
+class RowNumbers(Rel):
+    """The columns of a scan, followed by the number (INT64, from 0) that each row has in its table."""
+
+    input: Scan
+
+    @property
+    def inputs(self) -> tuple[Rel, ...]:
+        return (self.input,)
+
+    def _derive(self) -> Schema:
+        return Schema((*self.input.schema.fields, Field("row_number", INT64, False)))
+
+
+@node
+class Assume(Rel):
+    """The input's rows. That the columns `one` and `other` are equal in all of them is assumed: where they are not, the
+    query is planned again, without what rests on it (SourceMisstated).
+    """
+
+    input: Rel
+    one: int
+    other: int
+
+    @property
+    def inputs(self) -> tuple[Rel, ...]:
+        return (self.input,)
+
+    def _derive(self) -> Schema:
+        return self.input.schema
+
+
+@node
 class Values(Rel):
     """Literal rows. Zero columns with one row is what `select 1` reads; no rows is an empty relation."""
 

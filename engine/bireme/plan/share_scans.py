@@ -56,8 +56,8 @@ def share_scans(dag: Dag, memberships: Memberships, estimates: MemberEstimates) 
     """The same Dag with such scans shared."""
     by_table: dict[tuple[str, str], list[Reader]] = {}
     for pipeline, source in scans(dag):
-        if isinstance(pipeline.sink, GroupSink) and pipeline.sink.finals is not None:
-            continue  # it goes by splits
+        if source.row_numbers or (isinstance(pipeline.sink, GroupSink) and pipeline.sink.finals is not None):
+            continue  # what goes by splits has to read them
         by_table.setdefault((source.table, source.version), []).append((pipeline, source))
     made = dag
     for readers in by_table.values():

@@ -53,12 +53,14 @@ from bireme.plan.expr_tree import (
 )
 from bireme.plan.relation import (
     Aggregate,
+    Assume,
     DependentJoin,
     Filter,
     Join,
     Limit,
     Project,
     Rel,
+    RowNumbers,
     Scan,
     Sort,
     Union,
@@ -171,6 +173,10 @@ def with_inputs(rel: Rel, inputs: Sequence[Rel]) -> Rel:
             return Limit(inputs[0], limit, offset)
         case Union():
             return Union(tuple(inputs))
+        case Assume(_, one, other):
+            return Assume(inputs[0], one, other)
+        case RowNumbers() if isinstance(inputs[0], Scan):
+            return RowNumbers(inputs[0])
     raise EngineBug(f"{type(rel).__name__} has no inputs to replace")
 
 
@@ -282,7 +288,7 @@ def map_expressions(rel: Rel, change: ExprMap) -> Rel:
             return Sort(source, tuple([map_sort_key(key, change) for key in sort_keys]), limit, offset)
         case Scan(table, version, table_schema, columns, filters):
             return Scan(table, version, table_schema, columns, tuple([change(part) for part in filters]))
-        case Values() | Limit() | Union():
+        case Values() | Limit() | Union() | Assume() | RowNumbers():
             return rel
     raise EngineBug(f"no expressions are known of {type(rel).__name__}")
 

@@ -32,6 +32,7 @@ from bireme.plan.expr import (
 )
 from bireme.plan.relation import (
     Aggregate,
+    Assume,
     DependentJoin,
     Filter,
     Join,
@@ -39,6 +40,7 @@ from bireme.plan.relation import (
     Limit,
     Project,
     Rel,
+    RowNumbers,
     Scan,
     Sort,
     Union,
@@ -125,6 +127,14 @@ class _Check:
             return
         for part in rel.filters:
             yield from self.truth(part, rel.schema, around, "a filter of a Scan")
+
+    def row_numbers(self, rel: RowNumbers, around: tuple[Schema, ...]) -> Iterator[str]:
+        if not isinstance(rel.input, Scan):
+            yield f"rows of {type(rel.input).__name__} have no numbers"
+
+    def assume(self, rel: Assume, around: tuple[Schema, ...]) -> Iterator[str]:
+        if rel.schema[rel.one].type is not rel.schema[rel.other].type:
+            yield "columns of different types are assumed to be equal"
 
     def values(self, rel: Values, around: tuple[Schema, ...]) -> Iterator[str]:
         types = rel.row_schema.types
@@ -284,6 +294,8 @@ def _cut(limit: int | None, offset: int) -> Iterator[str]:
 
 _RELATIONS: Final[dict[type[Rel], Callable[[_Check, Any, tuple[Schema, ...]], Iterator[str]]]] = {
     Scan: _Check.scan,
+    RowNumbers: _Check.row_numbers,
+    Assume: _Check.assume,
     Values: _Check.values,
     Project: _Check.project,
     Filter: _Check.filter,

@@ -98,7 +98,7 @@ class _Check:
     def _source(self, pipeline: Pipeline, source: object) -> Iterator[str]:
         match source:
             case ScanSource():
-                if len(source.columns) != len(pipeline.schemas[0]):
+                if len(source.columns) + source.row_numbers != len(pipeline.schemas[0]):
                     yield f"the scan reads {len(source.columns)} columns into {len(pipeline.schemas[0])}"
                 yield from self._exprs(pipeline, source.filters, pipeline.schemas[0])
                 for lookup in source.lookups:

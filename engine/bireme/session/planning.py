@@ -66,7 +66,7 @@ class Planner:
 
     def replan(self, plan: Rel) -> tuple[Rel, Dag]:
         """As `plan`, from now on without what only holds where statistics do."""
-        planned = self._plan(plan, replace(self._levers, clustering=False))
+        planned = self._plan(plan, replace(self._levers, clustering=False, late_columns=False))
         with self._lock:
             self._planned[plan] = planned
         return planned
@@ -77,7 +77,7 @@ class Planner:
             self._planned.clear()
 
     def _plan(self, plan: Rel, levers: Levers) -> tuple[Rel, Dag]:
-        context = self.context()
+        context = replace(self.context(), levers=levers)
         optimized = optimize(plan, context)
         dag = lower(
             optimized,
@@ -90,7 +90,7 @@ class Planner:
 
     def context(self) -> PlanContext:
         """What a planning run may ask of the session."""
-        return PlanContext(source=self._tables.source, evaluate=self._evaluate, cache=self._cache)
+        return PlanContext(source=self._tables.source, evaluate=self._evaluate, cache=self._cache, levers=self._levers)
 
     def _evaluate(self, predicate: Expr, batch: pa.RecordBatch, schema: Schema) -> pa.BooleanArray:
         program = self._kernels.program(schema, predicate=None, exprs=[predicate], names=["predicate"])

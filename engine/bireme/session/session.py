@@ -260,7 +260,7 @@ class Session:
         except SourceMisstated as error:
             _, dag = self._planner.replan(plan)
             again = f"{explain_dag(dag)}\n\n{self._loop.wait(self._profiled(dag))}"
-            return f"{text}\n\ngiven up, and run again without clustering: {error}\n\n{again}"
+            return f"{text}\n\ngiven up, and run again without what rests on statistics: {error}\n\n{again}"
 
     def statistics(self) -> WorkerStatistics:
         """What the session has done and holds: bytes per tier, tasks, spills."""

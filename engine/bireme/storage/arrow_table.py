@@ -10,6 +10,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any, Final
 
 import pyarrow as pa
@@ -48,7 +49,8 @@ class ArrowSource:
     def __init__(self, schema: pa.Schema, batches: Sequence[pa.RecordBatch]) -> None:
         self._schema = _schema(schema)
         self._batches = _joined([part for batch in batches for part in _engine_batches(batch, self._schema)])
-        self._rows = sum(batch.num_rows for batch in self._batches)
+        self._first_rows = tuple(accumulate([batch.num_rows for batch in self._batches], initial=0))
+        self._rows = self._first_rows[-1]
         self._version = f"memory-{secrets.token_hex(8)}"
         self._lock = threading.Lock()
         self._statistics: TableStatistics | None = None
@@ -93,8 +95,8 @@ class ArrowSource:
         kept = list(columns)
         schema = self._schema.select(kept)
         return [
-            ArrowSplit(batch.select(kept), schema, index)
-            for index, batch in enumerate(self._batches)
+            ArrowSplit(batch.select(kept), schema, index, first)
+            for index, (batch, first) in enumerate(zip(self._batches, self._first_rows, strict=False))
             if not filters or may_be_true(filters, self._bounds_of(index, kept))
         ]
 
@@ -129,12 +131,13 @@ class ArrowSource:
 class ArrowSplit:
     """Rows that are in memory already."""
 
-    __slots__ = ("_batch", "index", "schema")
+    __slots__ = ("_batch", "first_row", "index", "schema")
 
-    def __init__(self, batch: pa.RecordBatch, schema: Schema, index: int) -> None:
+    def __init__(self, batch: pa.RecordBatch, schema: Schema, index: int, first_row: int) -> None:
         self._batch = batch
         self.schema = schema
         self.index = index
+        self.first_row = first_row
 
     @property
     def rows(self) -> int:
@@ -159,7 +162,8 @@ class ArrowSplit:
         return ()
 
     def part(self, columns: Sequence[int]) -> ArrowSplit:
-        return ArrowSplit(self._batch.select(list(columns)), self.schema.select(columns), self.index)
+        kept = list(columns)
+        return ArrowSplit(self._batch.select(kept), self.schema.select(kept), self.index, self.first_row)
 
     def decode(self, buffers: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatch]:
         yield self._batch

@@ -51,14 +51,18 @@ class ChunkKey(NamedTuple):
 class Split(Protocol):
     """A piece of a table that one task reads.
 
-    `rows` is exact where metadata says so, else an estimate; `decoded_bytes` an estimate of what `decode` makes.
-    `ranges` are the bytes it needs, in order of offset, coalesced; empty for data already in memory. Splits that need
-    the same bytes, because they are parts of one whole, follow each other and give the same tuple; they are `sharers`
-    in all. `chunk_keys` name its columns for a cache of what they decode to; empty where there is nothing to keep.
+    `first_row` numbers its own first row in the table; `rows` is exact where metadata says so, else an estimate;
+    `decoded_bytes` an estimate of what `decode` makes. `ranges` are the bytes it needs, in order of offset, coalesced;
+    empty for data already in memory. Splits that need the same bytes, because they are parts of one whole, follow each
+    other and give the same tuple; they are `sharers` in all. `chunk_keys` name its columns for a cache of what they
+    decode to; empty where there is nothing to keep.
     """
 
     @property
     def schema(self) -> Schema: ...
+
+    @property
+    def first_row(self) -> int: ...
 
     @property
     def rows(self) -> int: ...

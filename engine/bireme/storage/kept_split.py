@@ -32,6 +32,10 @@ class KeptSplit:
         self._part = split.part(self._missing)
 
     @property
+    def first_row(self) -> int:
+        return self._split.first_row
+
+    @property
     def rows(self) -> int:
         return self._split.rows
 

@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import accumulate
 from typing import Any, Final
 
 import pyarrow as pa
@@ -64,7 +65,8 @@ class ParquetSource:
         self._schema = schema
         self._lock = threading.Lock()
         self._statistics: TableStatistics | None = None
-        self._decoders = tuple(map(ParquetDecoder, files))
+        first_rows = accumulate([file.rows for file in files], initial=0)
+        self._decoders = tuple([ParquetDecoder(file, first) for file, first in zip(files, first_rows, strict=False)])
         self._sample = ParquetSample(self._decoders, schema, self.statistics)
         self._bounds: dict[tuple[str, int], list[Bounds]] = {}
         self._pruned: OrderedDict[Any, list[tuple[ParquetDecoder, int]]] = OrderedDict()

@@ -57,13 +57,14 @@ class _Reader:
 
 
 class ParquetDecoder:
-    """Decodes row groups of `file`. Any thread.
+    """Decodes row groups of `file`, which begins with row `first_row` of its table. Any thread.
 
     Opening a reader costs as much as decoding some ten thousand values, so readers are kept and used again.
     """
 
-    def __init__(self, file: ParquetFile) -> None:
+    def __init__(self, file: ParquetFile, first_row: int) -> None:
         self.file = file
+        self.first_row = first_row
         self._metadata: Any = None
         self._are_unscaled: tuple[bool, ...] = ()
         # By the leaves that are read as dictionaries. One reader a thread at most is ever open.

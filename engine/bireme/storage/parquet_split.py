@@ -62,6 +62,10 @@ class ParquetSplit:
         return self._decoder.file.path
 
     @property
+    def first_row(self) -> int:
+        return self._decoder.first_row + sum(self._decoder.file.row_group_rows[: self.row_group]) + self._first
+
+    @property
     def rows(self) -> int:
         return self._rows
 
@@ -128,7 +132,8 @@ class ParquetSplit:
             if chunk.codec in _PYARROW_CODECS:
                 return "pages in the LZ4 or LZO of old writers are decoded by pyarrow"
             chunks.append(chunk)
-        return EncodedRows(tuple(chunks), ((self._first, self._rows),))
+        group_first = self.first_row - self._first
+        return EncodedRows(tuple(chunks), ((self._first, self._rows),), group_first)
 
     def _encoded_chunk(self, column: int, encoding: Encoding) -> EncodedChunk:
         file = self._decoder.file

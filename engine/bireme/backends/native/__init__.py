@@ -54,6 +54,7 @@ class NativeKernels:
         names: Sequence[str],
         filters: Sequence[base.RowFilter],
         is_late: bool,
+        has_row_numbers: bool = False,
     ) -> base.Scan:
         return NativeScan(
             schema,
@@ -62,6 +63,7 @@ class NativeKernels:
             names=names,
             filters=filters,
             is_late=is_late,
+            has_row_numbers=has_row_numbers,
             reference=self._reference_program,
         )
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from bireme.backends import base
@@ -57,6 +58,7 @@ class NativeScan:
         names: Sequence[str],
         filters: Sequence[base.RowFilter],
         is_late: bool,
+        has_row_numbers: bool,
         reference: Reference,
     ) -> None:
         self._schema = schema
@@ -65,6 +67,7 @@ class NativeScan:
         self._names = tuple(names)
         self._filters = tuple(filters)
         self._is_late = is_late
+        self._has_row_numbers = has_row_numbers
         self._reference = reference
         self.takes_batches = all(format_of(field.type) is not None for field in schema)
         self._fast = self._compile(ascii_only=True)
@@ -86,9 +89,12 @@ class NativeScan:
     def run(
         self, rows: EncodedRows, buffers: Sequence[pa.Buffer], rows_max: int
     ) -> tuple[list[pa.RecordBatch], base.ScanCounts]:
-        chunks = _located(rows, buffers)
+        columns: list[Any] = [*_located(rows, buffers)]
+        if self._has_row_numbers:
+            end = rows.first_row + rows.chunks[0].rows
+            columns.append(pa.array(np.arange(rows.first_row, end, dtype=np.int64)))
         try:
-            return self._run_any_text(chunks, rows.ranges, rows_max)
+            return self._run_any_text(columns, rows.ranges, rows_max)
         except _kernels.DamagedColumn as error:
             raise base.ColumnFault(*error.args) from None
         except _kernels.UnreadColumn as error:

@@ -82,6 +82,7 @@ class ReferenceKernels:
         names: Sequence[str],
         filters: Sequence[RowFilter],
         is_late: bool,
+        has_row_numbers: bool = False,
     ) -> None:
         """pyarrow decodes; programs do the rest."""
 

@@ -16,12 +16,14 @@ from bireme.plan.context import PlanContext
 from bireme.plan.expr import Aggregation, Column, Expr, Literal
 from bireme.plan.relation import (
     Aggregate,
+    Assume,
     Filter,
     Join,
     JoinKind,
     Limit,
     Project,
     Rel,
+    RowNumbers,
     Scan,
     Sort,
     Union,
@@ -178,6 +180,14 @@ class _Pruning:
                 return form._replace(rel=Limit(form.rel, limit, offset))
             case Union():
                 return self._union(rel, wanted)
+            case RowNumbers():
+                form = self._loose(rel, wanted)
+                assert isinstance(form.rel, Scan)
+                positions = form.positions | {len(rel.input.columns): form.width}
+                return Form(RowNumbers(form.rel), form.width + 1, positions)
+            case Assume(_, one, other):
+                form = self._tight(rel, wanted)
+                return form._replace(rel=Assume(form.rel, form.positions[one], form.positions[other]))
         raise EngineBug(f"columns of {type(rel).__name__} cannot be pruned")
 
     def _project(self, rel: Project, wanted: int) -> Form:
@@ -282,6 +292,10 @@ def _asked(rel: Rel, wanted: int) -> tuple[int, ...]:
             return (own | wanted & ((1 << width) - 1),)
         case Sort(_, sort_keys):
             return (wanted | mask_of([key.expr for key in sort_keys]),)
+        case RowNumbers(source):
+            return (wanted & ((1 << len(source.columns)) - 1),)
+        case Assume(_, one, other):
+            return (wanted | 1 << one | 1 << other,)
     return tuple([wanted for _ in rel.inputs])
 
 

@@ -20,6 +20,7 @@ from bireme.plan import tree
 from bireme.plan.expr import Aggregation, Column, Expr
 from bireme.plan.relation import (
     Aggregate,
+    Assume,
     DependentJoin,
     Filter,
     Join,
@@ -27,6 +28,7 @@ from bireme.plan.relation import (
     Limit,
     Project,
     Rel,
+    RowNumbers,
     Scan,
     Sort,
     Union,
@@ -194,7 +196,7 @@ def _scan_rows(estimator: Estimator, rel: Scan) -> float:
     return float(estimator.samples.statistics(rel.table, rel.version).rows)
 
 
-def _input_rows(estimator: Estimator, rel: Project | Window) -> float:
+def _input_rows(estimator: Estimator, rel: Project | Window | RowNumbers | Assume) -> float:
     return estimator.rows(rel.input)
 
 
@@ -209,6 +211,8 @@ def _dependent_rows(estimator: Estimator, rel: DependentJoin) -> float:
 
 _ROWS: Final[dict[type, Callable[[Estimator, Any], float]]] = {
     Scan: _scan_rows,
+    RowNumbers: _input_rows,
+    Assume: _input_rows,
     Values: _values_rows,
     Project: _input_rows,
     Filter: _filter_rows,
@@ -226,6 +230,17 @@ _ROWS: Final[dict[type, Callable[[Estimator, Any], float]]] = {
 
 def _scan_column(estimator: Estimator, rel: Scan, index: int) -> ColumnEstimate:
     return estimator.samples.column(Origin(rel.table, rel.version, rel.columns[index]))
+
+
+def _row_numbers_column(estimator: Estimator, rel: RowNumbers, index: int) -> ColumnEstimate:
+    if index < len(rel.input.columns):
+        return estimator.column(rel.input, index)
+    rows = max(estimator.rows(rel), 1.0)
+    return ColumnEstimate(rows, rows, unique=True)
+
+
+def _assume_column(estimator: Estimator, rel: Assume, index: int) -> ColumnEstimate:
+    return estimator.column(rel.input, index)
 
 
 def _project_column(estimator: Estimator, rel: Project, index: int) -> ColumnEstimate:
@@ -293,6 +308,8 @@ def _dependent_column(estimator: Estimator, rel: DependentJoin, index: int) -> C
 
 _COLUMN: Final[dict[type, Callable[[Estimator, Any, int], ColumnEstimate]]] = {
     Scan: _scan_column,
+    RowNumbers: _row_numbers_column,
+    Assume: _assume_column,
     Values: _values_column,
     Project: _project_column,
     Filter: _filter_column,
