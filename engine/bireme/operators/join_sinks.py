@@ -19,6 +19,7 @@ from bireme.operators.base import Emission
 from bireme.operators.filter_project import KeyColumns
 from bireme.operators.hash_join import Matcher
 from bireme.operators.states import BuiltTable, QueryStates
+from bireme.plan.expr import Column
 from bireme.plan.physical import BuildSink, MatchSink
 
 
@@ -91,7 +92,10 @@ class Build:
             table.key_filter()  # made here and not on the loop, where scans ask for it
         matched = np.zeros(batch.num_rows, dtype=np.bool_)
         keys = self._keys.run(batch) if self._sink.null_aware else None
-        self._states.tables[self._sink.table] = BuiltTable(batch, self._schema, keys, table, matched)
+        self._states.tables[self._sink.table] = BuiltTable(
+            batch, self._schema, keys, table, matched,
+            tuple([key.index if isinstance(key, Column) else None for key in self._sink.keys]),
+        )  # fmt: skip
         self.fallbacks = (*table.fallbacks, f"{self._sink.table} is {table.form}")
 
 

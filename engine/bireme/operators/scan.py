@@ -156,8 +156,10 @@ def wanted_rows(source: ScanSource, states: QueryStates) -> Rows | None:
     numbered = (len(source.columns),)
     for lookup in source.lookups if source.row_numbers else ():
         if lookup.columns == numbered:
-            found: Rows = np.unique(states.table(lookup.table).keys.column(0).to_numpy())
-            return found
+            built = states.table(lookup.table)
+            if built.key_columns[0] is not None:
+                found: Rows = np.unique(built.batch.column(built.key_columns[0]).to_numpy())
+                return found
     return None
 
 

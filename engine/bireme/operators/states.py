@@ -30,8 +30,9 @@ class BuiltTable:
     """A finished build side: all its rows in one batch, their keys where NULLs among them will be looked at one by
     one, and the table to look them up in.
 
-    `matched` has an entry per row when some probe tracks matches. Probes on many threads set entries to True and
-    nobody reads before all probes are done, so the order of writes does not matter.
+    `key_columns` are the positions in `batch` of keys that are columns, None for others. `matched` has an entry per row
+    when some probe tracks matches. Probes on many threads set entries to True and nobody reads before all probes are
+    done, so the order of writes does not matter.
     """
 
     batch: pa.RecordBatch
@@ -39,6 +40,7 @@ class BuiltTable:
     keys: pa.RecordBatch | None
     table: JoinTable
     matched: npt.NDArray[np.bool_]
+    key_columns: tuple[int | None, ...] = ()
 
     @property
     def nbytes(self) -> int:
