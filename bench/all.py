@@ -8,13 +8,12 @@ the exit code is then 1. Sections:
 
     cold        TPC-H at --scale from Parquet files
     cold-small  the same at a tenth of the scale: how the total grows
-    tiny        TPC-H at scale 0.01: what a query costs besides its rows
+    small       TPC-H at scale 0.01, and a fresh process with one query: what a query costs besides its rows
     shuffled    TPC-H at --scale with the rows of every table in random order
     hot         TPC-H at --scale from what each engine holds in memory
     levers      TPC-H at a tenth of the scale with each lever of bireme off, and with none
     clickbench  ClickBench's questions over --rows rows
     h2o         db-benchmark's groupings and joins over --rows rows
-    startup     fresh processes with one query
     micro       kernels, on the data of cold-small
 """
 
@@ -68,7 +67,6 @@ def sections(options: argparse.Namespace) -> list[Section]:
     found = [
         Section("cold", f"TPC-H at scale {options.scale:g}, from Parquet", tpch(options.scale)),
         Section("cold-small", f"TPC-H at scale {small:g}, from Parquet", tpch(small)),
-        Section("tiny", "TPC-H at scale 0.01, from Parquet", tpch(0.01)),
         Section(
             "shuffled",
             f"TPC-H at scale {options.scale:g}, rows in random order",
@@ -88,7 +86,8 @@ def sections(options: argparse.Namespace) -> list[Section]:
         "expression": [lineitem],
         "tables": ["--data", str(data)],
     }
-    found.append(Section("startup", "A fresh process", script("startup.py", str(data / "nation.parquet"), *runs)))
+    tiny = str(options.data / "tpch-sf0.01")
+    found.append(Section("small", "TPC-H at scale 0.01, and a fresh process", script("small.py", tiny, *runs)))
     for family, arguments in kernels.items():
         found.append(Section(f"micro-{family}", f"Kernels: {family}", script(f"micro/{family}.py", *arguments, *runs)))
     return found
@@ -154,7 +153,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", default="", help="sections, separated by commas; all without it")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
-    tpch_folder(options.scale / 10, options.data)
+    for scale in (options.scale / 10, 0.01):
+        tpch_folder(scale, options.data)
     records: list[dict[str, Any]] = []
     failures = []
     machine = about(arguments)

@@ -13,17 +13,18 @@ taking turns:
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
 import bireme
 from bireme.cli.harness.measure import measure
+from bireme.cli.harness.report import QueryReport, write_json
 from bireme.cli.harness.workload import Setup, Workload, parse_engines
 from bireme.cli.tpch.data import TABLES
 from bireme.cli.tpch.selection import QUERY_COUNT, query_text
@@ -39,7 +40,7 @@ def repeated(folder: Path, engines: str, threads: int, runs: int) -> dict[str, d
     """Milliseconds by engine and query; answers are checked."""
     tables = {table: folder / f"{table}.parquet" for table in TABLES}
     queries = {f"Q{number}": query_text(number) for number in range(1, QUERY_COUNT + 1)}
-    setup = Setup(engines=parse_engines(engines), threads=threads, memory_limit=None, runs=runs + 1, hot=False)
+    setup = Setup(engines=parse_engines(engines), threads=threads, runs=runs + 1)
     found: dict[str, dict[str, float]] = {}
     for (query, engine), report in measure(Workload("tpch", tables, queries, {}), setup).items():
         if report.error is not None:
@@ -99,6 +100,16 @@ def _times(command: list[str], environment: dict[str, str]) -> tuple[float, floa
     return 1e3 * clock, 1e3 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
+def _reports(warm: dict[str, dict[str, float]], started: dict[str, tuple[float, float]]) -> Iterator[QueryReport]:
+    """The medians as the records of all measurements; that of Python alone is no engine's."""
+    for engine, times in warm.items():
+        label = engine.replace(", ", ":")
+        yield from (QueryReport(query, label, [milliseconds / 1e3]) for query, milliseconds in times.items())
+    for engine, (clock, _) in started.items():
+        if engine != "python":
+            yield QueryReport("a fresh process", engine, [clock / 1e3])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
@@ -118,7 +129,7 @@ def main() -> None:
     for engine, (clock, processor) in started.items():
         print(f"{engine:24} process {clock:7.1f} ms, of which processors worked {processor:7.1f} ms")
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps({"milliseconds": warm, "processes": started}))
+        write_json(arguments.json, _reports(warm, started), suite="small", threads=arguments.threads)
 
 
 if __name__ == "__main__":
