@@ -85,6 +85,7 @@ def sections(options: argparse.Namespace) -> list[Section]:
         "decode": [lineitem],
         "expression": [lineitem],
         "tables": ["--data", str(data)],
+        "strings": ["--data", str(data)],
     }
     tiny = str(options.data / "tpch-sf0.01")
     found.append(Section("small", "TPC-H at scale 0.01, and a fresh process", script("small.py", tiny, *runs)))

@@ -29,6 +29,24 @@ LikePattern::LikePattern(std::string_view pattern, int64_t escape) {
     }
   }
   finish_piece(piece);
+  find_form();
+}
+
+void LikePattern::find_form() {
+  const auto is_plain = [](const Piece& piece) { return piece.any.empty(); };
+  if (!std::all_of(pieces_.begin(), pieces_.end(), is_plain)) return;
+  const bool open_start = pieces_.front().bytes.empty();
+  const bool open_end = pieces_.back().bytes.empty();
+  if (pieces_.size() == 1) {
+    form_ = Form::Equal;
+    part_ = pieces_.front().bytes;
+  } else if (pieces_.size() == 2 && (open_start || open_end)) {
+    form_ = open_end ? Form::Prefix : Form::Suffix;
+    part_ = open_end ? pieces_.front().bytes : pieces_.back().bytes;
+  } else if (pieces_.size() == 3 && open_start && open_end) {
+    form_ = Form::Contains;
+    part_ = pieces_[1].bytes;
+  }
 }
 
 void LikePattern::finish_piece(Piece& piece) {
@@ -43,7 +61,7 @@ bool LikePattern::match_at(const Piece& piece, std::string_view text, size_t at,
   if (piece.any.empty()) {
     if (text.size() - at < piece.bytes.size()) return false;
     end = at + piece.bytes.size();
-    return piece.bytes.empty() || std::memcmp(text.data() + at, piece.bytes.data(), piece.bytes.size()) == 0;
+    return same_bytes(text.data() + at, piece.bytes.data(), piece.bytes.size());
   }
   for (size_t index = 0; index < piece.bytes.size(); ++index) {
     if (at >= text.size()) return false;

@@ -17,6 +17,12 @@ class LikePattern {
   bool valid() const { return valid_; }
   bool matches(std::string_view text) const;
 
+  // What a pattern asks that is one piece of plain bytes, `part`, with or without % around it; General is all
+  // else.
+  enum class Form { General, Equal, Prefix, Suffix, Contains };
+  Form form() const { return form_; }
+  std::string_view part() const { return part_; }
+
  private:
   // What stands between two %: bytes, of which those where `any` is set stand for one character each.
   struct Piece {
@@ -28,9 +34,12 @@ class LikePattern {
   static size_t find(const Piece& piece, std::string_view text, size_t from, size_t& end);
   static bool match_suffix(const Piece& piece, std::string_view text, size_t from);
   void finish_piece(Piece& piece);
+  void find_form();
 
   std::vector<Piece> pieces_;  // at least one; between each two of them there was at least one %
   bool valid_ = true;
+  Form form_ = Form::General;
+  std::string part_;
 };
 
 }  // namespace bireme

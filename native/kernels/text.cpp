@@ -8,10 +8,6 @@ namespace bireme {
 
 namespace {
 
-bool same(const char* a, const char* b, size_t size) {
-  return size == 0 || std::memcmp(a, b, size) == 0;
-}
-
 // For texts too short for a block, and where there are no blocks.
 size_t find_plainly(std::string_view text, std::string_view needle, size_t from) {
   const size_t last = text.size() - needle.size();
@@ -19,7 +15,7 @@ size_t find_plainly(std::string_view text, std::string_view needle, size_t from)
     const void* found = std::memchr(text.data() + at, needle[0], last - at + 1);
     if (found == nullptr) return kNotFound;
     at = static_cast<size_t>(static_cast<const char*>(found) - text.data());
-    if (same(text.data() + at + 1, needle.data() + 1, needle.size() - 1)) return at;
+    if (same_bytes(text.data() + at + 1, needle.data() + 1, needle.size() - 1)) return at;
   }
   return kNotFound;
 }
@@ -44,7 +40,7 @@ size_t find_in_blocks(std::string_view text, std::string_view needle) {
     auto candidates = static_cast<unsigned>(_mm_movemask_epi8(both));
     for (; candidates != 0; candidates &= candidates - 1) {
       const auto place = static_cast<size_t>(__builtin_ctz(candidates));
-      if (same(block + place, needle.data(), needle.size())) return start + place;
+      if (same_bytes(block + place, needle.data(), needle.size())) return start + place;
     }
   }
   return kNotFound;

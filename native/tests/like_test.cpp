@@ -44,6 +44,23 @@ std::string draw(std::mt19937& random, const std::vector<std::string>& letters, 
   return text;
 }
 
+// What the form of a pattern promises, for those that have one.
+bool by_form(const LikePattern& pattern, std::string_view text) {
+  switch (pattern.form()) {
+    case LikePattern::Form::Equal:
+      return text == pattern.part();
+    case LikePattern::Form::Prefix:
+      return text.starts_with(pattern.part());
+    case LikePattern::Form::Suffix:
+      return text.ends_with(pattern.part());
+    case LikePattern::Form::Contains:
+      return text.find(pattern.part()) != std::string_view::npos;
+    case LikePattern::Form::General:
+      break;
+  }
+  return pattern.matches(text);
+}
+
 void check_random(uint32_t seed) {
   std::mt19937 random(seed);
   const std::vector<std::string> text_letters = {"a", "b", "é", "漢", "%", "_"};
@@ -55,6 +72,7 @@ void check_random(uint32_t seed) {
     const LikePattern compiled(pattern, '\\');
     const bool got = compiled.matches(exact_view(memory, text));
     CHECK(got == naive(text, pattern));
+    CHECK(by_form(compiled, text) == got);
     if (got != naive(text, pattern))
       std::fprintf(stderr, "  '%s' like '%s'\n", text.c_str(), pattern.c_str());
   }
@@ -71,12 +89,45 @@ void check_search(uint32_t seed) {
   }
 }
 
+// One byte at a time.
+int64_t naive_count(std::string_view text) {
+  int64_t count = 0;
+  for (const char byte : text) count += !is_continuation(byte);
+  return count;
+}
+
+void check_words(uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<char> memory;
+  std::vector<char> other_memory;
+  for (int round = 0; round < 400; ++round) {
+    const std::string text = draw(random, {"a", "b", "é", "漢"}, 40);
+    CHECK(count_characters(exact_view(memory, text)) == naive_count(text));
+    CHECK(is_ascii(exact_view(memory, text)) == (naive_count(text) == static_cast<int64_t>(text.size()) &&
+                                                 text.find_first_of("\xc3\xe6") == std::string::npos));
+    const std::string ascii = draw(random, {"a", "z", "A", "Z", "{", "`", "@", "[", "m", "\x7f", "0"}, 40);
+    for (const char first : {'a', 'A'}) {
+      std::string changed = ascii;
+      for (char& byte : changed)
+        byte = byte >= first && byte < first + 26 ? static_cast<char>(byte ^ 32) : byte;
+      std::vector<char> out(ascii.size());
+      change_case(exact_view(memory, ascii), first, out.data());
+      CHECK(std::string(out.begin(), out.end()) == changed);
+    }
+    std::string near = ascii;
+    if (!near.empty() && round % 3 != 0) near[random() % near.size()] ^= 1;
+    CHECK(same_bytes(exact_view(memory, ascii).data(), exact_view(other_memory, near).data(), near.size()) ==
+          (ascii == near));
+  }
+}
+
 }  // namespace
 
 int main() {
   for (uint32_t seed = 1; seed <= 20; ++seed) {
     check_random(seed);
     check_search(seed);
+    check_words(seed);
   }
   CHECK(!LikePattern("abc\\", '\\').valid());
   CHECK(LikePattern("abc\\", -1).matches("abc\\"));

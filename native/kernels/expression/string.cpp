@@ -29,9 +29,34 @@ void test_rows(Call& call, Test test) {
   for (int64_t row = 0; row < call.rows; ++row) out[row] = test(a.at<Str>(row).view());
 }
 
+bool begins(std::string_view text, std::string_view part) {
+  return text.size() >= part.size() && same_bytes(text.data(), part.data(), part.size());
+}
+bool ends(std::string_view text, std::string_view part) {
+  return text.size() >= part.size() &&
+         same_bytes(text.data() + (text.size() - part.size()), part.data(), part.size());
+}
+bool holds(std::string_view text, std::string_view part) {
+  return find_bytes(text, part) != kNotFound;
+}
+
 void like_kernel(Call& call) {
   const auto& pattern = *static_cast<const LikePattern*>(call.node.state.get());
-  test_rows(call, [&pattern](std::string_view text) { return pattern.matches(text); });
+  const std::string_view part = pattern.part();
+  switch (pattern.form()) {
+    case LikePattern::Form::Equal:
+      return test_rows(call, [part](std::string_view text) {
+        return text.size() == part.size() && same_bytes(text.data(), part.data(), part.size());
+      });
+    case LikePattern::Form::Prefix:
+      return test_rows(call, [part](std::string_view text) { return begins(text, part); });
+    case LikePattern::Form::Suffix:
+      return test_rows(call, [part](std::string_view text) { return ends(text, part); });
+    case LikePattern::Form::Contains:
+      return test_rows(call, [part](std::string_view text) { return holds(text, part); });
+    case LikePattern::Form::General:
+      return test_rows(call, [&pattern](std::string_view text) { return pattern.matches(text); });
+  }
 }
 
 std::string lowered(std::string_view text) {
@@ -50,7 +75,12 @@ void check_ascii(const Call& call) {
 void ilike_kernel(Call& call) {
   check_ascii(call);
   const auto& pattern = *static_cast<const LikePattern*>(call.node.state.get());
-  test_rows(call, [&pattern](std::string_view text) { return pattern.matches(lowered(text)); });
+  std::string lower;
+  test_rows(call, [&pattern, &lower](std::string_view text) {
+    lower.resize(text.size());
+    change_case(text, 'A', lower.data());
+    return pattern.matches(lower);
+  });
 }
 
 // One argument; `text` is the pattern, numbers[0] the escape or -1.
@@ -64,16 +94,6 @@ void resolve_like(Node& node, std::span<const Node* const>) {
   if (!pattern->valid()) no_kernel(node);
   node.state = std::move(pattern);
   node.kernel = ignore_case ? ilike_kernel : like_kernel;
-}
-
-bool begins(std::string_view text, std::string_view part) {
-  return text.starts_with(part);
-}
-bool ends(std::string_view text, std::string_view part) {
-  return text.ends_with(part);
-}
-bool holds(std::string_view text, std::string_view part) {
-  return find_bytes(text, part) != kNotFound;
 }
 
 template <bool (*test)(std::string_view, std::string_view)>
@@ -127,17 +147,15 @@ void resolve_position(Node& node, std::span<const Node* const>) {
 
 // ----------------------------------------------------------------------------------------------- pieces
 
-constexpr int64_t kWalkMax = 24;
-
 // The characters [begin, end) of a text; both may lie outside of it.
 std::string_view slice(std::string_view text, int64_t begin, int64_t end) {
   if (end <= 0 || begin >= end) return {};
   begin = std::max<int64_t>(begin, 0);
-  // A short way from the start is walked sooner than the whole text is checked.
-  if (end > kWalkMax && is_ascii(text)) {
-    const auto size = static_cast<int64_t>(text.size());
-    if (begin >= size) return {};
-    return text.substr(static_cast<size_t>(begin), static_cast<size_t>(std::min(end, size) - begin));
+  const auto size = static_cast<int64_t>(text.size());
+  if (begin >= size) return {};
+  end = std::min(end, size);
+  if (is_ascii(text.substr(0, static_cast<size_t>(end)))) {
+    return text.substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
   }
   const size_t from = character_start(text, begin);
   const std::string_view rest = text.substr(from);
@@ -234,25 +252,28 @@ void resolve_trim(Node& node, std::span<const Node* const>) {
 
 // ------------------------------------------------------------------------------------------- new texts
 
-template <char low, char high, int shift>
-void change_case(Call& call) {
+template <char first>
+void case_kernel(Call& call) {
   check_ascii(call);
   Str* out = call.out_as<Str>();
+  int64_t size = 0;
   for (int64_t row = 0; row < call.rows; ++row) {
-    const Str& text = call.args[0]->at<Str>(row);
-    auto* made = call.arena.take_array<char>(text.size);
-    for (uint32_t at = 0; at < text.size; ++at) {
-      const char byte = text.data[at];
-      made[at] = byte >= low && byte <= high ? static_cast<char>(byte + shift) : byte;
-    }
-    out[row] = {made, text.size, 0};
+    if (is_live(call, row)) size += call.args[0]->at<Str>(row).size;
+  }
+  auto* made = call.arena.take_array<char>(size);
+  for (int64_t row = 0; row < call.rows; ++row) {
+    const std::string_view text =
+        is_live(call, row) ? call.args[0]->at<Str>(row).view() : std::string_view("", 0);
+    change_case(text, first, made);
+    out[row] = {made, static_cast<uint32_t>(text.size()), 0};
+    made += text.size();
   }
 }
 
-template <char low, char high, int shift>
+template <char first>
 void resolve_case_change(Node& node, std::span<const Node* const>) {
   if (!all_strings(node, 1) || node.type.kind != Kind::String) no_kernel(node);
-  node.kernel = change_case<low, high, shift>;
+  node.kernel = case_kernel<first>;
 }
 
 // Joins the texts of a row, without those that are NULL.
@@ -283,24 +304,15 @@ void resolve_concat(Node& node, std::span<const Node* const>) {
 }
 
 constexpr Function kFunctions[] = {
-    {"like", resolve_like<false>},
-    {"ilike", resolve_like<true>},
-    {"starts_with", resolve_part<begins>},
-    {"ends_with", resolve_part<ends>},
-    {"contains", resolve_part<holds>},
-    {"length", resolve_length},
-    {"octet_length", resolve_octets},
-    {"position", resolve_position},
-    {"substring", resolve_substring},
-    {"left", resolve_side<true>},
-    {"right", resolve_side<false>},
-    {"trim", resolve_trim<true, true>},
-    {"ltrim", resolve_trim<true, false>},
-    {"rtrim", resolve_trim<false, true>},
-    {"lower", resolve_case_change<'A', 'Z', 32>},
-    {"upper", resolve_case_change<'a', 'z', -32>},
-    {"concat", resolve_concat<false>},
-    {"concat_op", resolve_concat<true>},
+    {"like", resolve_like<false>},         {"ilike", resolve_like<true>},
+    {"starts_with", resolve_part<begins>}, {"ends_with", resolve_part<ends>},
+    {"contains", resolve_part<holds>},     {"length", resolve_length},
+    {"octet_length", resolve_octets},      {"position", resolve_position},
+    {"substring", resolve_substring},      {"left", resolve_side<true>},
+    {"right", resolve_side<false>},        {"trim", resolve_trim<true, true>},
+    {"ltrim", resolve_trim<true, false>},  {"rtrim", resolve_trim<false, true>},
+    {"lower", resolve_case_change<'A'>},   {"upper", resolve_case_change<'a'>},
+    {"concat", resolve_concat<false>},     {"concat_op", resolve_concat<true>},
 };
 
 }  // namespace
