@@ -85,7 +85,7 @@ class Config:
     cache_share_max: float = _CACHE_SHARE
     io_threads: int = 4
     preload_bytes_max: int = 256 * MIB
-    preload_ahead_count_max: int = 16
+    preload_ahead_count_max: int = 48
     result_bytes_max: int = 64 * MIB
     edge_bytes_max: int = 256 * MIB
     receive_bytes_max: int = 16 * MIB

@@ -35,13 +35,17 @@ def empty(schema: Schema) -> pa.RecordBatch:
 
 def concat(batches: Sequence[pa.RecordBatch], schema: Schema) -> pa.RecordBatch:
     """All rows of the batches, in order, in one batch; copies unless there is only one."""
+    return joined(batches) if batches else empty(schema)
+
+
+def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """All rows of at least one batch, in order, in one batch; copies unless there is only one."""
+    first = batches[0]
     if len(batches) == 1:
-        return batches[0]
-    if not batches:
-        return empty(schema)
-    rows = sum(batch.num_rows for batch in batches)
-    arrays = [_concat_column([batch.column(index) for batch in batches]) for index in range(len(schema))]
-    return record_batch(arrays, schema.names, rows)
+        return first
+    rows = sum([batch.num_rows for batch in batches])
+    arrays = [_concat_column([batch.column(index) for batch in batches]) for index in range(first.num_columns)]
+    return record_batch(arrays, first.schema.names, rows)
 
 
 def _concat_column(chunks: list[pa.Array]) -> pa.Array:

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from bireme.plan.physical import Dag, Edge, ScanSource
 
-# Row groups that Pre-Load keeps ahead of the tasks of a scan: enough to hide a read, few enough to stay in budget.
-_SCAN_PREFETCH_DEPTH = 8
+# Row groups that Pre-Load keeps ahead of the tasks of a scan: enough to hide a read and for tasks of several of them,
+# few enough to stay in budget.
+_SCAN_PREFETCH_DEPTH = 24
 
 
 def place(dag: Dag) -> Dag:

@@ -79,7 +79,7 @@ class Graph:
         self.running = 0
         self.outcome: asyncio.Future[BiremeError | None] = asyncio.get_running_loop().create_future()
         self._services = services
-        self._slots = slots
+        self.slots = slots
         self._edge_bytes_max = edge_bytes_max
         self._result_bytes_max = result_bytes_max
         self._batch_ids = batch_ids
@@ -212,7 +212,7 @@ class Graph:
         if self.closed:
             return
         if pipeline.phase is Phase.WAITING and all(one.phase is Phase.ENDED for one in self.before(pipeline)):
-            pipeline.open(self._slots)
+            pipeline.open(self.slots)
         if pipeline.phase < Phase.STOPPING and not self._wanted(pipeline):
             pipeline.abandon()
         pipeline.advance()
@@ -243,11 +243,17 @@ class Graph:
     def gated(self, pipeline: LivePipeline) -> bool:
         """Whether `pipeline` should make no new tasks, because its edge is full and its readers have enough to do."""
         for holder, producer in pipeline.sinks:
-            limit = self._result_bytes_max if holder is self.result else self._edge_bytes_max
-            if holder.state.nbytes >= limit and self._full(pipeline, holder, producer):
+            if holder.state.nbytes >= self._limit(holder) and self._full(pipeline, holder, producer):
                 self._any_gated = True
                 return True
         return False
+
+    def edge_limit(self, pipeline: LivePipeline) -> int:
+        """Bytes from which an edge that `pipeline` makes is full."""
+        return min([self._limit(holder) for holder, _ in pipeline.sinks], default=self._edge_bytes_max)
+
+    def _limit(self, holder: BatchHolder) -> int:
+        return self._result_bytes_max if holder is self.result else self._edge_bytes_max
 
     def _full(self, pipeline: LivePipeline, holder: BatchHolder, producer: int) -> bool:
         state = holder.state

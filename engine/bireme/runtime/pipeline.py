@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bireme.data.batch import Batch
 from bireme.data.ids import QueryId
@@ -30,8 +30,9 @@ from bireme.plan.physical import (
     ScanSource,
     Take,
 )
-from bireme.runtime.compute.estimate import History
-from bireme.runtime.compute.task import Made, Result, SplitInput, Task, TaskKind
+from bireme.runtime.compute.policy import inputs_per_task
+from bireme.runtime.compute.task import Made, Result, SplitInput, SplitWork, Task, TaskKind
+from bireme.runtime.costs import Costs
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.state import Entry, Feed
 from bireme.runtime.memory.ledger import Reservation, Use
@@ -41,6 +42,10 @@ from bireme.storage.kept_split import KeptSplit
 
 if TYPE_CHECKING:
     from bireme.runtime.graph import Graph
+
+
+# Splits of one task may decode to this part of the memory of its slot.
+_TASKS_IN_MEMORY: Final = 16
 
 
 class Phase(IntEnum):
@@ -74,14 +79,14 @@ class LivePipeline:
         self.is_kept = False
         self.inputs_max: int | None = None
         self.next_input = 0
+        self.next_place = 0
         self.in_flight = 0
         self.parts = 0
         self.next_part = 0
         self.parts_done = 0
         self._how = "done"
         self._requeued: deque[Task] = deque()
-        self._history = History()
-        self._state_room: Reservation | None = None
+        self.costs = Costs(graph.ledger)
 
     def __repr__(self) -> str:
         return f"<{self.pipeline.name}, {self.phase.name.lower()}>"
@@ -150,8 +155,7 @@ class LivePipeline:
         if self.phase is Phase.FINISHING:
             task = Task(self, self.stage, graph.next_task_id(), TaskKind.FINISH, self.next_part)
             self.next_part += 1
-            if self._state_room is not None:
-                task.basis = self._state_room.nbytes // self.parts
+            task.basis = self.costs.state_bytes // self.parts
         elif self.splits:
             task = self._split_task()
         else:
@@ -160,21 +164,32 @@ class LivePipeline:
         return task
 
     def _split_task(self) -> Task:
-        index = self.next_input
-        task = Task(self, self.stage, self.graph.next_task_id(), TaskKind.SPLIT, index)
-        task.split = split = self.splits[index]
-        task.rows_in, task.basis = split.rows, split.decoded_bytes
-        if index in self.loaded:
-            task.input = given = self.loaded.pop(index)
-            task.split, task.bytes_in, task.basis = given.split, given.room.nbytes, given.split.decoded_bytes
-        self.next_input += 1
+        task = Task(self, self.stage, self.graph.next_task_id(), TaskKind.SPLIT, self.next_input)
+        graph, left = self.graph, len(self.splits) - self.next_input
+        wanted = inputs_per_task(self.costs.last, left=left, slots=graph.slots, bytes_max=graph.edge_limit(self))
+        while not task.splits or (len(task.splits) < wanted and self.has_input() and task.basis < self._basis_max):
+            index = self.next_input
+            given = self.loaded.pop(index, None)
+            task.add_split(SplitWork(index, self.splits[index] if given is None else given.split, given))
+            self.next_input += 1
+        self._number(task)
         if self.fetch_next < len(self.splits):
             self.graph.want_bytes(self)
         return task
 
+    @property
+    def _basis_max(self) -> int:
+        """Bytes of splits from which a task takes no further one."""
+        return self.graph.ledger.limits[Tier.DEVICE] // (_TASKS_IN_MEMORY * self.graph.slots)
+
+    def _number(self, task: Task) -> None:
+        task.place = self.next_place
+        self.next_place += 1
+
     def _batch_task(self) -> Task:
         task = Task(self, self.stage, self.graph.next_task_id(), TaskKind.BATCHES, self.next_input)
         self.next_input += 1
+        self._number(task)
         feed, holder = self.feed, self.source
         if feed is not None and holder is not None:
             task.holder = holder
@@ -184,7 +199,7 @@ class LivePipeline:
         return task
 
     def estimate(self, task: Task) -> int:
-        return self._history.estimate(task.basis)
+        return self.costs.history.estimate(task.basis)
 
     def upcoming(self, count: int) -> list[Entry]:
         """The batches that the next tasks will take."""
@@ -205,10 +220,9 @@ class LivePipeline:
             self._drop(task, result.rows)
             return
         try:
-            self._account(task, result)
+            self.costs.account(task, result)
             self._put(task, result, grant)
-            if isinstance(task.split, KeptSplit) and isinstance(source := self.pipeline.source, ScanSource):
-                self.graph.cache.keep(task.split, grant, table=source.table, query=self.query)
+            self._keep_columns(task, grant)
         finally:
             self._let_go(task)
         if task.kind is TaskKind.FINISH:
@@ -217,8 +231,14 @@ class LivePipeline:
             self._stop_inputs("enough")
         self.graph.touch_around(self)
 
+    def _keep_columns(self, task: Task, grant: Reservation) -> None:
+        source = self.pipeline.source
+        for work in task.splits:
+            if isinstance(work.split, KeptSplit) and isinstance(source, ScanSource):
+                self.graph.cache.keep(work.split, grant, table=source.table, query=self.query)
+
     def _put(self, task: Task, result: Result, grant: Reservation) -> None:
-        sequence = task.sequence if task.kind is not TaskKind.FINISH else self.next_input + task.sequence
+        place = task.place if task.kind is not TaskKind.FINISH else self.next_place + task.sequence
         if result.made:
             self._check_edges(task, result)
         for holder, producer in self.sinks:
@@ -227,7 +247,7 @@ class LivePipeline:
                 # All readers have enough; it only goes on because something comes after it.
                 self._note_dropped(task, sum([one.content.num_rows for one in made]))
                 continue
-            holder.put(producer, sequence, [self._batch(one, grant) for one in made])
+            holder.put(producer, place, [self._batch(one, grant) for one in made])
 
     def put_back(self, task: Task) -> None:
         self._out(task)
@@ -238,7 +258,7 @@ class LivePipeline:
         self.graph.touch(self)
 
     def retry(self, task: Task, reason: BaseException) -> None:
-        self._history.suffered(task.basis, task.grant_bytes)
+        self.costs.history.suffered(task.basis, task.grant_bytes)
         text = str(reason) or type(reason).__name__
         self.graph.recorder.record(TaskRetried(self.query, self.pipeline.id, task.id, task.attempt, task.pieces, text))
         self.put_back(task)
@@ -259,18 +279,6 @@ class LivePipeline:
     def _batch(self, made: Made, grant: Reservation) -> tuple[int, Batch, Reservation]:
         batch = Batch(self.graph.next_batch_id(), made.content.num_rows, made.nbytes, Tier.DEVICE, made.content)
         return made.partition, batch, grant.carve(made.nbytes, Use.BATCH)
-
-    def _account(self, task: Task, result: Result) -> None:
-        before = self._state_room.nbytes if self._state_room is not None else 0
-        if result.state_bytes != before:
-            if self._state_room is None:
-                self._state_room = self.graph.ledger.take(Tier.DEVICE, result.state_bytes, Use.STATE)
-            else:
-                self._state_room.resize(result.state_bytes)
-        # What a scan decodes may be more than what it gives; columns that it gives as they are count in both.
-        made = result.nbytes if result.scanned is None else max(result.nbytes, result.scanned.bytes_held_max)
-        kept = task.split.fresh_bytes if isinstance(task.split, KeptSplit) else 0
-        self._history.learn(task.basis, made + kept + max(0, result.state_bytes - before))
 
     def _drop(self, task: Task, rows: int) -> None:
         if rows:
@@ -293,9 +301,10 @@ class LivePipeline:
         if task.holder is not None:
             for entry in task.entries:
                 task.holder.consume(entry)
-        if task.input is not None:
-            task.input.release()
-            task.split = None
+        for work in task.splits:
+            if work.given is not None:
+                work.given.release()
+        task.splits.clear()
 
     # ------------------------------------------------------------------------------------- advancing
 
@@ -340,9 +349,7 @@ class LivePipeline:
         if Phase.OPEN <= self.phase < Phase.ENDED:
             self.phase = Phase.ENDED
             self.stage.close()
-        if self._state_room is not None:
-            self._state_room.release()
-            self._state_room = None
+        self.costs.release_state()
 
     def discard_inputs(self) -> None:
         """Gives back what waits to become tasks."""
@@ -371,7 +378,7 @@ class LivePipeline:
             # An ordered edge would wait for its outputs for ever.
             for holder, producer in self.sinks:
                 if not holder.state.closed:
-                    holder.put(producer, task.sequence, ())
+                    holder.put(producer, task.place, ())
         self.fetch_next = len(self.splits)
         self.discard_inputs()
         if self.feed is not None and self.source is not None:
@@ -383,9 +390,8 @@ class LivePipeline:
         self.stage.close()
         if self.feed is not None and self.source is not None:
             self.source.close_feed(self.feed)
-        if self._state_room is not None and not isinstance(self.pipeline.sink, BuildSink):
-            self._state_room.release()
-            self._state_room = None
+        if not isinstance(self.pipeline.sink, BuildSink):
+            self.costs.release_state()
         self.graph.recorder.record(PipelineEnded(self.query, self.pipeline.id, self._how))
         for holder, producer in self.sinks:
             holder.finish(producer)

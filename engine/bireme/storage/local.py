@@ -188,7 +188,7 @@ def _is_cached(descriptor: int, byte_range: ByteRange) -> bool:
     if not hasattr(os, "RWF_NOWAIT"):
         return False
     probe = [bytearray(1)]
-    places = [*range(byte_range.offset, byte_range.end, _PROBE_BYTES), byte_range.end - 1]
+    places = range(byte_range.offset, byte_range.end, _PROBE_BYTES)
     try:
         return all(os.preadv(descriptor, probe, place, os.RWF_NOWAIT) for place in places)
     except OSError:

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from bisect import insort
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from bireme.data.ids import PipelineId
 from bireme.plan.physical import Dag
 from bireme.runtime.compute.task import Supplier
+
+# A task costs its loop some fifty microseconds and its thread a wake-up: a few milliseconds of work make that small.
+_TASK_SECONDS: Final = 0.004
+_INPUTS_MAX: Final = 16
+# So many tasks a slot are to be left after this one, so that the slots end at about the same time.
+_TASKS_LEFT: Final = 2
 
 RETRIES_BEFORE_SPLIT: Final = 1
 RETRIES_MAX: Final = 3
@@ -21,6 +27,22 @@ RETRIES_MAX: Final = 3
 def rank(*, query: int, distance: int, position: int) -> tuple[int, ...]:
     """The rank of a pipeline: `distance` counts pipelines to the result, `position` is its place in the plan."""
     return query, distance, position
+
+
+class Yield(NamedTuple):
+    """What an input of a pipeline took and gave, by the last task of it; zeros while none has ended."""
+
+    seconds: float = 0.0
+    nbytes: int = 0
+
+
+def inputs_per_task(last: Yield, *, left: int, slots: int, bytes_max: int) -> int:
+    """How many inputs the next task of a scan takes, of `left`, if its edge should hold `bytes_max`."""
+    if last.seconds <= 0:
+        return 1
+    fair = left // (slots * _TASKS_LEFT)
+    fitting = bytes_max // (slots * _TASKS_LEFT * max(1, last.nbytes))
+    return max(1, min(int(_TASK_SECONDS / last.seconds), fair, fitting, _INPUTS_MAX))
 
 
 def distances_to_result(dag: Dag) -> dict[PipelineId, int]:

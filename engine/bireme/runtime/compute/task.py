@@ -1,8 +1,8 @@
-"""A task: one pipeline over one input, and what running it gave.
+"""A task: one pipeline over one input, or over a few short ones, and what running it gave.
 
 `Task.run` is what a compute thread executes; it touches no runtime state. A task that ran out of memory keeps what
 it has finished and can run again, in smaller pieces of its input where its pipeline takes single batches in any
-order.
+order. How many inputs a task takes is decided in `policy`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from typing import Protocol
+from typing import Final, NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -18,14 +18,19 @@ from bireme.backends.base import ScanCounts
 from bireme.clock import Clock
 from bireme.data.batch import measure
 from bireme.data.ids import EdgeId, PipelineId, QueryId, TaskId
+from bireme.data.record import joined
 from bireme.errors import OutOfRoom
 from bireme.observe.event import Event, Noted, SplitScanned, TaskEnded
-from bireme.operators.base import Output, Stage
+from bireme.operators.base import Emission, Output, Stage
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.column_cache import Lease
 from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.ledger import Reservation
 from bireme.storage.base import Split
+
+# Batches of fewer rows cost their readers more than the copy that joins them.
+_SHORT_ROWS: Final = 4_096
+_JOINED_ROWS_MAX: Final = 32_768
 
 # Gives the bytes of a split, from memory, or by reading what the operating system has in memory.
 Fetch = Callable[[], Sequence[pa.Buffer]]
@@ -55,8 +60,16 @@ class SplitInput:
         self.room.release()
 
 
+class SplitWork(NamedTuple):
+    """A split that a task reads: its number in the scan, and its bytes where these had to be fetched."""
+
+    number: int
+    split: Split
+    given: SplitInput | None
+
+
 class TaskKind(Enum):
-    """What a task runs over: a split of a table, batches of an edge, or nothing, to finish a part of a pipeline."""
+    """What a task runs over: splits of a table, batches of an edge, or nothing, to finish a part of a pipeline."""
 
     SPLIT = "split"
     BATCHES = "batches"
@@ -85,32 +98,55 @@ class Result:
         self.rows = 0
         self.nbytes = 0
         self.notes: list[str] = []
-        self.scanned: ScanCounts | None = None
+        self.scanned: list[tuple[int, ScanCounts]] = []
         self.state_bytes = 0
         self.slot = 0
         self.started = 0.0
         self.seconds = 0.0
         self.shortage: BaseException | None = None
 
-    def add(self, output: Output) -> None:
-        shared: set[int] | None = set() if len(output.emissions) > 1 else None
-        for emission in output.emissions:
-            if emission.batch.num_rows:
-                nbytes = measure(emission.batch, shared)
-                self.made.append(Made(emission.edge, emission.partition, emission.batch, nbytes))
-                self.rows += emission.batch.num_rows
-                self.nbytes += nbytes
-        self.notes += output.notes
-        self.scanned = output.scanned
-        self.state_bytes = output.state_bytes
+    def add(self, *outputs: Output) -> None:
+        """Takes what calls gave, one after the other; short batches of theirs become longer ones."""
+        emissions = [emission for output in outputs for emission in output.emissions if emission.batch.num_rows]
+        if len(outputs) > 1:
+            emissions = list(_longer(emissions))
+        shared: set[int] | None = set() if len(emissions) > 1 else None
+        for emission in emissions:
+            nbytes = measure(emission.batch, shared)
+            self.made.append(Made(emission.edge, emission.partition, emission.batch, nbytes))
+            self.rows += emission.batch.num_rows
+            self.nbytes += nbytes
+        for output in outputs:
+            self.notes += output.notes
+            self.state_bytes = output.state_bytes
+
+
+def _longer(emissions: Sequence[Emission]) -> Iterator[Emission]:
+    """The same rows in the same order for every edge and partition, in fewer batches."""
+    waiting: dict[tuple[EdgeId, int], list[pa.RecordBatch]] = {}
+    for emission in emissions:
+        place = (emission.edge, emission.partition)
+        short = waiting.setdefault(place, [])
+        if emission.batch.num_rows >= _SHORT_ROWS or sum([one.num_rows for one in short]) >= _JOINED_ROWS_MAX:
+            if short:
+                yield Emission(*place, joined(short))
+                short.clear()
+            if emission.batch.num_rows >= _SHORT_ROWS:
+                yield emission
+                continue
+        short.append(emission.batch)
+    for place, short in waiting.items():
+        if short:
+            yield Emission(*place, joined(short))
 
 
 class Task:
-    """One unit of compute. `rows_in` and `bytes_in` are of its input; its need is estimated from `basis`."""
+    """One unit of compute. `sequence` numbers its first input, `place` the task itself among those of its pipeline, for
+    ordered edges. `rows_in` and `bytes_in` are of its input; its need is estimated from `basis`."""
 
     __slots__ = (
-        "_done", "_pieces", "alone", "attempt", "basis", "bytes_in", "entries", "grant_bytes", "holder",
-        "id", "input", "kind", "need_bytes", "ready_at", "rows_in", "sequence", "split", "stage", "supplier",
+        "_done", "_pieces", "_splits_done", "alone", "attempt", "basis", "bytes_in", "entries", "grant_bytes", "holder",
+        "id", "kind", "need_bytes", "place", "ready_at", "rows_in", "sequence", "splits", "stage", "supplier",
     )  # fmt: skip
 
     def __init__(self, supplier: Supplier, stage: Stage, identity: TaskId, kind: TaskKind, sequence: int) -> None:
@@ -119,10 +155,10 @@ class Task:
         self.id = identity
         self.kind = kind
         self.sequence = sequence
+        self.place = sequence
         self.holder: BatchHolder | None = None
         self.entries: Sequence[Entry] = ()
-        self.split: Split | None = None
-        self.input: SplitInput | None = None
+        self.splits: list[SplitWork] = []
         self.rows_in = 0
         self.bytes_in = 0
         self.basis = 0
@@ -133,6 +169,7 @@ class Task:
         self.grant_bytes = 0
         self._done = Result()
         self._pieces: deque[tuple[int, int]] | None = None
+        self._splits_done = 0
 
     def __repr__(self) -> str:
         return f"<Task {self.id}: {self.supplier!r} {self.kind.value} {self.sequence}, attempt {self.attempt}>"
@@ -149,7 +186,9 @@ class Task:
         result.slot = slot
         result.shortage = None
         try:
-            if self._pieces is None:
+            if self.kind is TaskKind.SPLIT:
+                self._run_splits(slot)
+            elif self._pieces is None:
                 result.add(self._call(contents, slot))
             else:
                 self._run_pieces(contents[0], slot)
@@ -166,8 +205,8 @@ class Task:
             result.rows, result.nbytes, result.state_bytes, self.grant_bytes, result.started,
             result.started - self.ready_at, result.seconds,
         )  # fmt: skip
-        if result.scanned is not None:
-            yield SplitScanned(query, pipeline, self.sequence, *result.scanned[:5])
+        for number, counts in result.scanned:
+            yield SplitScanned(query, pipeline, number, *counts[:5])
         for text in result.notes:
             yield Noted(query, pipeline, text)
 
@@ -182,6 +221,31 @@ class Task:
         self._pieces.insert(1, (start + rows // 2, rows - rows // 2))
         return True
 
+    def add_split(self, work: SplitWork) -> None:
+        """One more split to read, after those it has."""
+        self.splits.append(work)
+        self.rows_in += work.split.rows
+        self.basis += work.split.decoded_bytes
+        if work.given is not None:
+            self.bytes_in += work.given.room.nbytes
+
+    @property
+    def inputs(self) -> int:
+        return len(self.splits) or 1
+
+    def _run_splits(self, slot: int) -> None:
+        outputs: list[Output] = []
+        try:
+            while self._splits_done < len(self.splits):
+                number, split, given = self.splits[self._splits_done]
+                output = self.stage.run_split(split, () if given is None else given.fetch(), number, slot)
+                self._splits_done += 1
+                outputs.append(output)
+                if output.scanned is not None:
+                    self._done.scanned.append((number, output.scanned))
+        finally:
+            self._done.add(*outputs)
+
     def _run_pieces(self, batch: pa.RecordBatch, slot: int) -> None:
         assert self._pieces is not None
         while self._pieces:
@@ -192,10 +256,7 @@ class Task:
     def _call(self, contents: Sequence[pa.RecordBatch], slot: int) -> Output:
         if self.kind is TaskKind.BATCHES:
             return self.stage.run_batches(contents, self.sequence, slot)
-        if self.kind is TaskKind.FINISH:
-            return self.stage.finish(self.sequence, slot)
-        assert self.split is not None
-        return self.stage.run_split(self.split, () if self.input is None else self.input.fetch(), self.sequence, slot)
+        return self.stage.finish(self.sequence, slot)
 
 
 class Supplier(Protocol):

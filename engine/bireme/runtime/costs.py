@@ -1,0 +1,48 @@
+"""What the tasks of one live pipeline cost: bytes and time learnt from those that ended, and the room of kept state.
+
+Changes only on the loop. What follows from it is decided in `compute.policy` and `compute.estimate`.
+"""
+
+from __future__ import annotations
+
+from bireme.data.tier import Tier
+from bireme.runtime.compute.estimate import History
+from bireme.runtime.compute.policy import Yield
+from bireme.runtime.compute.task import Result, Task
+from bireme.runtime.memory.ledger import Ledger, Reservation, Use
+from bireme.storage.kept_split import KeptSplit
+
+
+class Costs:
+    """`last` is what an input took and gave in the task that ended last."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.history = History()
+        self.last = Yield()
+        self._ledger = ledger
+        self._state_room: Reservation | None = None
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes that the stage keeps between tasks."""
+        return 0 if self._state_room is None else self._state_room.nbytes
+
+    def account(self, task: Task, result: Result) -> None:
+        """Learns from a task that ended, and takes room for what the stage keeps now."""
+        before = self.state_bytes
+        if result.state_bytes != before:
+            if self._state_room is None:
+                self._state_room = self._ledger.take(Tier.DEVICE, result.state_bytes, Use.STATE)
+            else:
+                self._state_room.resize(result.state_bytes)
+        # What a scan decodes may be more than what it gives; columns that it gives as they are count in both.
+        made = max([result.nbytes, *[counts.bytes_held_max for _, counts in result.scanned]])
+        kept = sum([work.split.fresh_bytes for work in task.splits if isinstance(work.split, KeptSplit)])
+        self.last = Yield(result.seconds / task.inputs, result.nbytes // task.inputs)
+        self.history.learn(task.basis, made + kept + max(0, result.state_bytes - before))
+
+    def release_state(self) -> None:
+        """The stage keeps nothing any more; idempotent."""
+        if self._state_room is not None:
+            self._state_room.release()
+            self._state_room = None
