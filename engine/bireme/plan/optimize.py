@@ -17,6 +17,7 @@ from bireme.plan.rules.narrow_decimals import narrow_decimals
 from bireme.plan.rules.order_joins import order_joins
 from bireme.plan.rules.prune_columns import prune_columns
 from bireme.plan.rules.push_filters import push_filters
+from bireme.plan.rules.share_sums import share_sums
 from bireme.plan.rules.simplify import simplify
 from bireme.plan.rules.spell_aggregates import spell_aggregates
 from bireme.plan.rules.split_distinct import split_distinct
@@ -30,6 +31,7 @@ RULES: Final[tuple[Rule, ...]] = (
     push_filters,
     spell_aggregates,
     split_distinct,
+    share_sums,
     order_joins,
     prune_columns,
     narrow_decimals,
