@@ -24,6 +24,7 @@ from bireme.plan.lower_group import arrange_finals, lower_aggregate
 from bireme.plan.membership import Member, MemberEstimates, Memberships
 from bireme.plan.physical import (
     AssumeStep,
+    BuildSink,
     Dag,
     EmitSink,
     LimitStep,
@@ -89,6 +90,8 @@ def lower(
 
 
 def _with_runtime_filters(dag: Dag, estimates: MemberEstimates) -> Dag:
+    if not any(isinstance(pipeline.sink, BuildSink) for pipeline in dag.pipelines):
+        return dag
     memberships = Memberships(dag)
     shared = share_scans(dag, memberships, estimates)
     return with_lookups(shared, memberships if shared is dag else Memberships(shared), estimates)
