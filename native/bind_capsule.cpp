@@ -64,7 +64,9 @@ void bind_capsule(nb::module_& module) {
     const PoolStatistics statistics = pool_statistics();
     return nb::make_tuple(statistics.bytes_in_use, statistics.bytes_pooled, statistics.bytes_pooled_max);
   });
-  module.def("set_pool_limit", &set_pool_limit, nb::arg("bytes"));
+  nb::class_<PoolQuota>(module, "PoolQuota", "How much a counter of memory lets the pool keep for reuse.")
+      .def(nb::init<>())
+      .def("set", &PoolQuota::set, nb::arg("bytes"), nb::call_guard<nb::gil_scoped_release>());
   module.def("trim_pool", &trim_pool);
 }
 

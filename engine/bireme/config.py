@@ -72,7 +72,8 @@ class Config:
 
     `memory_bytes_max` limits what bireme keeps in memory for all queries of a session; `spill_bytes_max` what it may
     write to `spill_folder`. `pinned_bytes_max` is zero on CPU hosts, where DEVICE is process memory; tests emulate
-    the tier by setting it. `cache_share_max` is how much of the memory the cache of decoded columns may use.
+    the tier by setting it. `cache_share_max` is how much of the memory the cache of decoded columns may use,
+    `pool_bytes_max` how much of what is free kernels may keep for reuse.
     """
 
     threads: int
@@ -83,6 +84,7 @@ class Config:
     watermark_start: float = _WATERMARK_START
     watermark_stop: float = _WATERMARK_STOP
     cache_share_max: float = _CACHE_SHARE
+    pool_bytes_max: int = 256 * MIB
     io_threads: int = 4
     preload_bytes_max: int = 256 * MIB
     preload_ahead_count_max: int = 48

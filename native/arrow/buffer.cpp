@@ -34,18 +34,22 @@ int64_t block_size(int64_t size) {
   return (wanted + step - 1) / step * step;
 }
 
-// The one pool of the process. Never destroyed: buffers may outlive static destruction in an interpreter's exit.
+// The one pool of the process. Never destroyed: buffers may outlive static destruction in an interpreter's
+// exit.
+//
+// Each class of sizes has its own lock, so threads meet only where they want blocks of one size at one
+// moment.
 class Pool {
  public:
   void* take(int64_t capacity) {
     in_use_.fetch_add(capacity, std::memory_order_relaxed);
     if (capacity >= kPooledMin) {
-      std::lock_guard lock(mutex_);
-      auto& free = free_[class_of(capacity)];
-      if (!free.empty()) {
-        void* block = free.back();
-        free.pop_back();
-        pooled_ -= capacity;
+      Shelf& shelf = shelves_[class_of(capacity)];
+      std::lock_guard lock(shelf.mutex);
+      if (!shelf.free.empty()) {
+        void* block = shelf.free.back();
+        shelf.free.pop_back();
+        pooled_.fetch_sub(capacity, std::memory_order_relaxed);
         return block;
       }
     }
@@ -59,19 +63,7 @@ class Pool {
 
   void give(void* block, int64_t capacity) noexcept {
     in_use_.fetch_sub(capacity, std::memory_order_relaxed);
-    if (capacity >= kPooledMin) {
-      std::lock_guard lock(mutex_);
-      if (pooled_ + capacity <= limit_) {
-        try {
-          free_[class_of(capacity)].push_back(block);
-          pooled_ += capacity;
-          return;
-        } catch (const std::bad_alloc&) {
-          // No room to remember it: fall through and free it.
-        }
-      }
-    }
-    free_block(block, capacity);
+    if (capacity < kPooledMin || !keep(block, capacity)) free_block(block, capacity);
   }
 
   // The block at a larger size, if that takes no copy; else null, and it is as it was.
@@ -81,40 +73,64 @@ class Pool {
     return larger;
   }
 
-  void set_limit(int64_t bytes) {
-    std::lock_guard lock(mutex_);
-    limit_ = bytes;
-    shrink_to(bytes);
+  void add_quota(int64_t owners, int64_t bytes) {
+    std::lock_guard lock(quota_mutex_);
+    owners_ += owners;
+    quotas_ += bytes;
+    limit_.store(owners_ == 0 ? kPooledBytesMax : quotas_, std::memory_order_relaxed);
+    shrink_to(limit_.load(std::memory_order_relaxed));
   }
 
-  void trim() {
-    std::lock_guard lock(mutex_);
-    shrink_to(0);
-  }
+  void trim() { shrink_to(0); }
 
-  PoolStatistics statistics() {
-    std::lock_guard lock(mutex_);
-    return {in_use_.load(std::memory_order_relaxed), pooled_, limit_};
+  PoolStatistics statistics() const {
+    return {in_use_.load(std::memory_order_relaxed), pooled_.load(std::memory_order_relaxed),
+            limit_.load(std::memory_order_relaxed)};
   }
 
  private:
+  struct Shelf {
+    std::mutex mutex;
+    std::vector<void*> free;
+  };
+
+  // Remembers the block where the limit allows it.
+  bool keep(void* block, int64_t capacity) noexcept {
+    if (pooled_.fetch_add(capacity, std::memory_order_relaxed) + capacity <=
+        limit_.load(std::memory_order_relaxed)) {
+      Shelf& shelf = shelves_[class_of(capacity)];
+      std::lock_guard lock(shelf.mutex);
+      try {
+        shelf.free.push_back(block);
+        return true;
+      } catch (const std::bad_alloc&) {
+        // No room to remember it: it is given back like one above the limit.
+      }
+    }
+    pooled_.fetch_sub(capacity, std::memory_order_relaxed);
+    return false;
+  }
+
   void shrink_to(int64_t bytes) {
-    for (int index = kClasses - 1; index >= 0 && pooled_ > bytes; --index) {
-      auto& free = free_[index];
+    for (int index = kClasses - 1; index >= 0 && pooled_.load(std::memory_order_relaxed) > bytes; --index) {
       const int64_t capacity = int64_t{4 + index % 4} << (index / 4 + 14 - 2);
-      while (!free.empty() && pooled_ > bytes) {
-        free_block(free.back(), capacity);
-        free.pop_back();
-        pooled_ -= capacity;
+      Shelf& shelf = shelves_[index];
+      std::lock_guard lock(shelf.mutex);
+      while (!shelf.free.empty() && pooled_.load(std::memory_order_relaxed) > bytes) {
+        free_block(shelf.free.back(), capacity);
+        shelf.free.pop_back();
+        pooled_.fetch_sub(capacity, std::memory_order_relaxed);
       }
     }
   }
 
-  std::mutex mutex_;
-  std::vector<void*> free_[kClasses];
-  int64_t pooled_ = 0;
-  int64_t limit_ = kPooledBytesMax;
+  Shelf shelves_[kClasses];
+  std::atomic<int64_t> pooled_{0};
+  std::atomic<int64_t> limit_{kPooledBytesMax};
   std::atomic<int64_t> in_use_{0};
+  std::mutex quota_mutex_;
+  int64_t owners_ = 0;
+  int64_t quotas_ = 0;
 };
 
 Pool& pool() {
@@ -124,7 +140,9 @@ Pool& pool() {
 
 }  // namespace
 
-Buffer::Buffer(int64_t size) : size_(size), capacity_(block_size(size)) { data_ = pool().take(capacity_); }
+Buffer::Buffer(int64_t size) : size_(size), capacity_(block_size(size)) {
+  data_ = pool().take(capacity_);
+}
 
 Buffer Buffer::zeroed(int64_t size) {
   Buffer buffer(size);
@@ -160,8 +178,22 @@ void Buffer::reset() noexcept {
   size_ = capacity_ = 0;
 }
 
-PoolStatistics pool_statistics() { return pool().statistics(); }
-void set_pool_limit(int64_t bytes) { pool().set_limit(bytes); }
-void trim_pool() { pool().trim(); }
+PoolStatistics pool_statistics() {
+  return pool().statistics();
+}
+void trim_pool() {
+  pool().trim();
+}
+
+PoolQuota::PoolQuota() {
+  pool().add_quota(1, 0);
+}
+PoolQuota::~PoolQuota() {
+  pool().add_quota(-1, -bytes_);
+}
+void PoolQuota::set(int64_t bytes) {
+  pool().add_quota(0, bytes - bytes_);
+  bytes_ = bytes;
+}
 
 }  // namespace bireme

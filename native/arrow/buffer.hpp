@@ -1,8 +1,9 @@
 // Memory for output columns: aligned, padded, and reused.
 //
-// Rule: a page touched for the first time costs about ten times as much as one that is reused, so blocks of 16 KiB and more
-// go back to a bounded pool instead of the operating system. Blocks are 64-byte aligned and readable (not
-// meaningful) for 64 bytes past `size`, so kernels may read whole vectors; they may never write there.
+// Rule: a page touched for the first time costs about ten times as much as one that is reused, so blocks of
+// 16 KiB and more go back to a bounded pool instead of the operating system. Blocks are 64-byte aligned and
+// readable (not meaningful) for 64 bytes past `size`, so kernels may read whole vectors; they may never write
+// there.
 #pragma once
 
 #include <cstddef>
@@ -59,14 +60,29 @@ class Buffer {
 };
 
 struct PoolStatistics {
-  int64_t bytes_in_use;   // in live buffers, whatever their size
-  int64_t bytes_pooled;   // kept for reuse
+  int64_t bytes_in_use;  // in live buffers, whatever their size
+  int64_t bytes_pooled;  // kept for reuse
   int64_t bytes_pooled_max;
 };
 
 PoolStatistics pool_statistics();
-// Sets the limit of what is kept for reuse, and gives back what is above it.
-void set_pool_limit(int64_t bytes);
+
+// What somebody who counts memory lets the pool keep. While there are quotas, the pool keeps at most their
+// sum; without any, a limit of its own. One thread at a time.
+class PoolQuota {
+ public:
+  PoolQuota();
+  ~PoolQuota();
+  PoolQuota(const PoolQuota&) = delete;
+  PoolQuota& operator=(const PoolQuota&) = delete;
+
+  // Starts at 0. What is above the sum goes back to the operating system at once.
+  void set(int64_t bytes);
+
+ private:
+  int64_t bytes_ = 0;
+};
+
 // Gives everything kept for reuse back to the operating system.
 void trim_pool();
 

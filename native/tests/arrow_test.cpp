@@ -123,11 +123,22 @@ void check_pool() {
   CHECK(pool_statistics().bytes_pooled >= (1 << 20));
   const Buffer second(1 << 20);
   CHECK(second.data() == place);
-  set_pool_limit(0);
+  const int64_t alone = pool_statistics().bytes_pooled_max;
   {
-    const Buffer third(1 << 20);
+    // A quota of nothing takes the place of the limit that holds without quotas.
+    const PoolQuota quota;
+    {
+      const Buffer third(1 << 20);
+    }
+    CHECK(pool_statistics().bytes_pooled == 0);
+    PoolQuota other;
+    other.set(4 << 20);
+    {
+      const Buffer fourth(1 << 20);
+    }
+    CHECK(pool_statistics().bytes_pooled >= (1 << 20) && pool_statistics().bytes_pooled <= (4 << 20));
   }
-  CHECK(pool_statistics().bytes_pooled == 0);
+  CHECK(pool_statistics().bytes_pooled_max == alone);
   Buffer grown(10);
   std::memset(grown.data(), 7, 10);
   grown.grow(100'000);

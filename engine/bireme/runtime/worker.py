@@ -33,6 +33,7 @@ from bireme.runtime.memory.executor import MemoryExecutor
 from bireme.runtime.memory.ledger import Ledger, Use
 from bireme.runtime.memory.mover import Mover
 from bireme.runtime.memory.pinned_pool import PinnedPool
+from bireme.runtime.memory.pool_share import PoolShare, Quota
 from bireme.runtime.memory.room import Room
 from bireme.runtime.network.executor import NetworkExecutor
 from bireme.runtime.pipeline import LivePipeline
@@ -71,7 +72,7 @@ class Worker:
     """Runs Dags. `async with Worker(...)`, or `start` and `close`, on one event loop.
 
     It owns neither `source`, `spill` nor `transport`: whoever made them closes them, after the worker. Without a
-    transport it has no peers.
+    transport it has no peers. `quota` limits what the backend's kernels keep of memory for reuse.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Worker:
         clock: Clock | None = None,
         threads: MakeThreads = LoopThreads,
         transport: Transport | None = None,
+        quota: Quota | None = None,
     ) -> None:
         self.config = config
         self.clock: Clock = clock if clock is not None else MonotonicClock()
@@ -95,6 +97,7 @@ class Worker:
             }
         )
         self.cache = ColumnCache(self.recorder, bytes_max=int(config.cache_share_max * config.memory_bytes_max))
+        self._pool_share = None if quota is None else PoolShare(self.ledger, quota, bytes_max=config.pool_bytes_max)
         self._source = source
         self._spill = spill
         self._make_threads = threads
@@ -224,6 +227,8 @@ class Worker:
             self._stop.set()
             self._watchdog.close()
             self.cache.clear()
+            if self._pool_share is not None:
+                self._pool_share.close()
             self._compute_threads.close()
             self._io_threads.close()
 

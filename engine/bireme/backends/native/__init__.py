@@ -129,6 +129,11 @@ class NativeKernels:
         return [values[call] for call in calls]
 
 
+def pool_quota() -> _kernels.PoolQuota:
+    """How much of memory that nobody needs the kernels may keep for reuse, for one who counts it."""
+    return _kernels.PoolQuota()
+
+
 def _is_encoded(column: pa.Array) -> bool:
     return isinstance(column, pa.DictionaryArray)
 
@@ -148,4 +153,4 @@ def _with_dictionaries(
     return record_batch(arrays, batch.schema.names, part.num_rows)
 
 
-__all__ = ["NativeKernels"]
+__all__ = ["NativeKernels", "pool_quota"]

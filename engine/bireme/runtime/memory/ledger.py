@@ -60,7 +60,9 @@ class Reservation:
 
 
 class Ledger:
-    """`grown` and `shrunk` are called with the tier after its total has changed; they must not reserve."""
+    """`grown` and `shrunk` are called with the tier after its total has changed, `changed` before them; they must not
+    reserve.
+    """
 
     def __init__(self, limits: Mapping[Tier, int]) -> None:
         self.limits = [limits.get(tier, 0) for tier in Tier]
@@ -69,6 +71,7 @@ class Ledger:
         self.live = 0
         self.grown: Callable[[Tier], None] = _ignore
         self.shrunk: Callable[[Tier], None] = _ignore
+        self.changed: Callable[[], None] = _nothing
         self._uses = [[0] * len(Use) for _ in Tier]
 
     def __repr__(self) -> str:
@@ -111,6 +114,7 @@ class Ledger:
         self.totals[tier] += nbytes
         if self.totals[tier] > self.peaks[tier]:
             self.peaks[tier] = self.totals[tier]
+        self.changed()
         if nbytes > 0:
             self.grown(tier)
         elif nbytes < 0:
@@ -137,6 +141,10 @@ class Ledger:
         reservation._ledger = None  # type: ignore[assignment]  # released: any further use but release is a bug
         self.live -= 1
         self._add(reservation.tier, reservation.use, -nbytes)
+
+
+def _nothing() -> None:
+    """Nobody looks yet."""
 
 
 def _ignore(tier: Tier) -> None:

@@ -1,0 +1,74 @@
+"""What kernels keep of memory for reuse gives way to what is reserved."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import bireme as bm
+from bireme.backends.native import _kernels, pool_quota
+from bireme.data.tier import Tier
+from bireme.runtime.memory.ledger import Ledger, Use
+from bireme.runtime.memory.pool_share import PoolShare
+from bireme.units import MIB
+
+
+class Told:
+    """A quota that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.values: list[int] = []
+
+    def set(self, nbytes: int, /) -> None:
+        self.values.append(nbytes)
+
+
+def test_the_pool_may_keep_what_nobody_has_reserved() -> None:
+    ledger, told = Ledger({Tier.DEVICE: 100 * MIB}), Told()
+    share = PoolShare(ledger, told, bytes_max=64 * MIB)
+    small = ledger.take(Tier.DEVICE, 10 * MIB, Use.TASK)
+    assert told.values == [64 * MIB]
+    large = ledger.take(Tier.DEVICE, 60 * MIB, Use.STATE)
+    assert told.values[-1] + ledger.totals[Tier.DEVICE] <= 100 * MIB
+    over = ledger.take(Tier.DEVICE, 60 * MIB, Use.STATE)
+    assert told.values[-1] == 0
+    for reservation in (over, large, small):
+        reservation.release()
+    assert told.values[-1] == 64 * MIB
+    share.close()
+    assert told.values[-1] == 0
+    ledger.take(Tier.DEVICE, MIB, Use.TASK).release()
+    assert told.values[-1] == 0
+
+
+def test_small_changes_are_not_told() -> None:
+    ledger, told = Ledger({Tier.DEVICE: 100 * MIB}), Told()
+    PoolShare(ledger, told, bytes_max=64 * MIB)
+    for _ in range(100):
+        ledger.take(Tier.DEVICE, MIB, Use.TASK).release()
+    assert len(told.values) == 1
+
+
+def test_quotas_of_several_add_up_and_end_with_their_owners() -> None:
+    alone = _kernels.pool_statistics()[2]
+    first, second = pool_quota(), pool_quota()
+    first.set(3 * MIB)
+    second.set(5 * MIB)
+    together = _kernels.pool_statistics()[2]
+    del first
+    assert together - _kernels.pool_statistics()[2] == 3 * MIB
+    second.set(0)
+    assert _kernels.pool_statistics()[1] <= _kernels.pool_statistics()[2]
+    del second
+    assert _kernels.pool_statistics()[2] == alone
+
+
+@pytest.mark.parametrize("limit", ["64MiB", "1GiB"])
+def test_a_session_keeps_its_pool_within_its_memory(limit: str) -> None:
+    numbers = pa.table({"n": pa.array(range(300_000), pa.int64())})
+    with bm.connect(threads=2, memory_limit=limit) as session:
+        session.register("t", numbers)
+        session.sql("select sum(a.n) from t a join t b on a.n = b.n").collect()
+        _, pooled, pooled_max = _kernels.pool_statistics()
+        assert pooled <= pooled_max
+        assert session.statistics().bytes_held[Tier.DEVICE] == 0
