@@ -1,5 +1,6 @@
 // GroupTable: see kernels/group_table.hpp. Calls release the GIL while they compute.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -11,6 +12,7 @@
 
 #include "arrow/errors.hpp"
 #include "capsule.hpp"
+#include "kernels/group_merge.hpp"
 #include "kernels/group_table.hpp"
 
 namespace nb = nanobind;
@@ -33,8 +35,8 @@ std::vector<Type> types_of(nb::handle schema) {
 // (function, position of the argument or -1)
 using AggregateCall = std::tuple<std::string, int>;
 
-GroupTable make_table(nb::handle keys, const std::vector<AggregateCall>& calls, nb::handle arguments,
-                      nb::handle results) {
+std::vector<Aggregate> aggregates_of(const std::vector<AggregateCall>& calls, nb::handle arguments,
+                                     nb::handle results) {
   const std::vector<Type> argument_types = types_of(arguments);
   const std::vector<Type> result_types = types_of(results);
   if (argument_types.size() != calls.size() || result_types.size() != calls.size()) {
@@ -45,7 +47,17 @@ GroupTable make_table(nb::handle keys, const std::vector<AggregateCall>& calls, 
     const auto& [name, position] = calls[index];
     aggregates.push_back({aggregate_function(name), position, argument_types[index], result_types[index]});
   }
-  return GroupTable(types_of(keys), std::move(aggregates));
+  return aggregates;
+}
+
+GroupTable make_table(nb::handle keys, const std::vector<AggregateCall>& calls, nb::handle arguments,
+                      nb::handle results) {
+  return GroupTable(types_of(keys), aggregates_of(calls, arguments, results));
+}
+
+GroupMerge make_merge(nb::handle keys, const std::vector<AggregateCall>& calls, nb::handle arguments,
+                      nb::handle results) {
+  return GroupMerge(types_of(keys), aggregates_of(calls, arguments, results));
 }
 
 Exported exported(GroupTable::Rows rows) {
@@ -110,6 +122,21 @@ void bind_group(nb::module_& module) {
         nb::gil_scoped_release unlocked;
         return exported(table.finish());
       });
+  nb::class_<GroupMerge>(module, "GroupMerge", "Groups from states and rows, a part at a time.")
+      .def(
+          "add_states", [](GroupMerge& merge, nb::handle source) { merge.add_states(import_arrow(source)); },
+          nb::arg("states"))
+      .def(
+          "add_rows", [](GroupMerge& merge, nb::handle source) { merge.add_rows(import_arrow(source)); },
+          nb::arg("rows"))
+      .def("next", [](GroupMerge& merge) -> std::optional<Exported> {
+        nb::gil_scoped_release unlocked;
+        std::optional<GroupTable::Rows> rows = merge.next();
+        if (!rows) return std::nullopt;
+        return exported(std::move(*rows));
+      });
+  module.def("group_merge", &make_merge, nb::arg("keys"), nb::arg("calls"), nb::arg("arguments"),
+             nb::arg("results"), "An empty merge; arguments are those of `group_table`.");
   module.def("group_table", &make_table, nb::arg("keys"), nb::arg("calls"), nb::arg("arguments"),
              nb::arg("results"),
              "An empty table. `keys`, `arguments` and `results` are schemas that give the types of the keys, "

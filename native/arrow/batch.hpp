@@ -16,6 +16,14 @@ class Batch {
   // Throws Unsupported for dictionaries whose codes are not int32, EngineBug for arrays that contradict themselves.
   static Batch take_over(ArrowArray* array, ArrowSchema* schema);
 
+  // A batch of columns that others own, and that must outlive it.
+  static Batch of_columns(std::vector<Column> columns, int64_t rows) {
+    Batch batch;
+    batch.columns_ = std::move(columns);
+    batch.rows_ = rows;
+    return batch;
+  }
+
   Batch() = default;
   Batch(Batch&&) noexcept = default;
   Batch& operator=(Batch&&) noexcept = default;

@@ -107,6 +107,11 @@ void Argument::grow(int64_t groups) {
   if (moments_) moments_->grow(groups);
 }
 
+void Argument::reserve(int64_t groups) {
+  if (exact_sums_) exact_sums_->reserve(groups);
+  if (float_sums_) float_sums_->reserve(groups);
+}
+
 int64_t Argument::nbytes() const {
   return delta_.nbytes() + (exact_sums_ ? exact_sums_->nbytes() : 0) +
          (float_sums_ ? float_sums_->nbytes() : 0) + (moments_ ? moments_->nbytes() : 0);

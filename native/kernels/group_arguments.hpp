@@ -65,6 +65,7 @@ class Argument {
   void keep_moments() { moments_.emplace(); }
 
   void grow(int64_t groups);
+  void reserve(int64_t groups);
   int64_t nbytes() const;
   // Takes a vector of rows.
   void add(const ArgumentRows& valid);
@@ -76,6 +77,7 @@ class Argument {
 
   int64_t count(uint32_t group, int64_t rows) const { return delta_.empty() ? rows : rows + delta_[group]; }
   bool sums_floats() const { return float_sums_.has_value(); }
+  const int64_t* narrow_sums() const { return exact_sums_ ? exact_sums_->narrow() : nullptr; }
   int128 exact_sum(uint32_t group) const { return (*exact_sums_)[group]; }
   double float_sum(uint32_t group) const { return (*float_sums_)[group]; }
   const Moments& moments(uint32_t group) const { return (*moments_)[group]; }

@@ -50,6 +50,15 @@ uint32_t KeyIndex::size() const {
   }
 }
 
+void KeyIndex::reserve(int64_t entries) {
+  if (packed_ != nullptr) packed_->reserve(entries);
+}
+
+void KeyIndex::reserve_slots(int64_t entries) {
+  if (packed_ != nullptr) packed_->reserve_slots(entries);
+  if (form_ != Form::Packed) texts_[0].reserve_more(entries);
+}
+
 int64_t KeyIndex::nbytes() const {
   int64_t total = packed_ != nullptr ? packed_->nbytes() : 0;
   for (const TextIndex& text : texts_) total += text.nbytes();
@@ -79,6 +88,10 @@ std::vector<OutputColumn> KeyIndex::columns(const uint32_t* entries, int64_t row
 }
 
 void KeyIndex::read_validity(int column, const uint32_t* entries, int64_t rows, uint8_t* valid) const {
+  if (null_entry_ == kNoEntry && !packed_->has_null_bits()) {
+    std::memset(valid, 1, static_cast<size_t>(rows));
+    return;
+  }
   for (int64_t row = 0; row < rows; ++row) {
     valid[row] = entries[row] == null_entry_ || packed_->is_null(column, entries[row]) ? 0 : 1;
   }

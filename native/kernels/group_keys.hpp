@@ -30,6 +30,9 @@ class KeyIndex {
   // Distinct keys; without key columns there is always one.
   uint32_t size() const;
   int64_t nbytes() const;
+  // Room for so many keys; `reserve_slots`: where they are found by hash.
+  void reserve(int64_t entries);
+  void reserve_slots(int64_t entries);
 
   // The key columns of the given entries.
   std::vector<OutputColumn> columns(const uint32_t* entries, int64_t rows) const;
@@ -67,6 +70,8 @@ class KeyRows {
   void find_or_add(KeyIndex& index, int64_t begin, int64_t rows, uint32_t* entries);
   // Says how many rows `find_or_add` will be called for.
   static void expect(KeyIndex& index, int64_t rows);
+  // The same of all rows of the batch, and looks at what ranges their keys have.
+  void announce(KeyIndex& index, int64_t rows) const;
 
  private:
   struct State {

@@ -8,6 +8,8 @@ namespace bireme {
 struct GroupLoops {
   // The sum (modulo 2^64) of the values; `bits` gets what any of their magnitudes has.
   int64_t (*sum_words)(const int64_t* values, int64_t rows, uint64_t* bits);
+  // Widens [low, high] so that all values lie in it.
+  void (*extend_range)(const int64_t* values, int64_t rows, int64_t* low, int64_t* high);
   // Bits that any of the magnitudes has, so a bound of all of them.
   uint64_t (*magnitude_bits)(const int64_t* values, int64_t rows);
   // Adds to each place (or, if `first`, sets it to) the code of the value times `stride`: what it is above

@@ -16,6 +16,17 @@ int64_t sum_words(const int64_t* __restrict values, int64_t rows, uint64_t* bits
   return static_cast<int64_t>(sum);
 }
 
+void extend_range(const int64_t* __restrict values, int64_t rows, int64_t* low, int64_t* high) {
+  int64_t least = *low;
+  int64_t greatest = *high;
+  for (int64_t row = 0; row < rows; ++row) {
+    least = values[row] < least ? values[row] : least;
+    greatest = values[row] > greatest ? values[row] : greatest;
+  }
+  *low = least;
+  *high = greatest;
+}
+
 uint64_t magnitude_bits(const int64_t* __restrict values, int64_t rows) {
   uint64_t any = 0;
   for (int64_t row = 0; row < rows; ++row) {
@@ -60,7 +71,7 @@ uint64_t add_places(const uint64_t* __restrict values, int64_t rows, uint64_t ba
 }  // namespace
 
 const GroupLoops& group_loops() {
-  static constexpr GroupLoops loops = {sum_words, magnitude_bits, add_places};
+  static constexpr GroupLoops loops = {sum_words, extend_range, magnitude_bits, add_places};
   return loops;
 }
 

@@ -148,6 +148,10 @@ bool PackedIndex::grow_domain(const KeyVector& keys) {
     }
     ranges[column] = range;
   }
+  return cover(ranges);
+}
+
+bool PackedIndex::cover(const std::vector<KeyDomain::Range>& ranges) {
   const auto covered = domain_.cover(ranges, nullable_, cells_limit());
   if (covered == KeyDomain::Covered::Anew) fill_domain();
   return covered != KeyDomain::Covered::No;
@@ -229,21 +233,63 @@ void PackedIndex::leave_domain() {
 }
 
 void PackedIndex::add_by_cell(const KeyVector& keys, const uint64_t* places, uint32_t* entries) {
+  if (layout_.parts.size() == 1 && layout_.words == 1 && keys.valid[0] == nullptr) {
+    return many_new_ ? add_words_by_cell<true>(keys, places, entries)
+                     : add_words_by_cell<false>(keys, places, entries);
+  }
   uint32_t* cells = domain_.cells();
-  const bool simple = layout_.parts.size() == 1 && layout_.parts[0].bits == 64;
   for (int64_t row = 0; row < keys.rows; ++row) {
     uint32_t entry = cells[places[row]];
     if (entry == kNoEntry) [[unlikely]] {
       entry = size();
-      if (simple) {
-        keys_.append(keys.parts[0][row]);
-      } else {
-        append_key(keys, row);
-      }
+      append_key(keys, row);
       cells[places[row]] = entry;
     }
     entries[row] = entry;
   }
+}
+
+// Keys of one word. Where many are new (clustered rows bring one every few rows) a branch would be guessed
+// wrong each time, so every row stores its key where the next new one belongs. A row with the key of the one
+// before it takes its entry from there: the cell has only just been stored.
+template <bool ManyNew>
+void PackedIndex::add_words_by_cell(const KeyVector& keys, const uint64_t* places, uint32_t* entries) {
+  uint32_t* cells = domain_.cells();
+  const uint64_t mask = ~uint64_t{0} >> (64 - layout_.parts[0].bits);
+  const uint64_t* values = keys.parts[0];
+  uint64_t* known = keys_.data();
+  const uint32_t before = size();
+  uint32_t next = before;
+  if constexpr (ManyNew) {
+    const uint32_t repeated = 0;
+    uint64_t place_before = ~uint64_t{0};
+    uint32_t entry = 0;
+    for (int64_t row = 0; row < keys.rows; ++row) {
+      const uint64_t place = places[row];
+      const bool same = place == place_before;
+      const uint32_t found = *(same ? &repeated : cells + place);
+      const bool is_new = found == kNoEntry;
+      const uint32_t other = is_new ? next : found;
+      entry = same ? entry : other;
+      known[next] = values[row] & mask;
+      cells[place] = entry;
+      entries[row] = entry;
+      next += is_new ? 1 : 0;
+      place_before = place;
+    }
+  } else {
+    for (int64_t row = 0; row < keys.rows; ++row) {
+      uint32_t entry = cells[places[row]];
+      if (entry == kNoEntry) [[unlikely]] {
+        entry = next;
+        known[next++] = values[row] & mask;
+        cells[places[row]] = entry;
+      }
+      entries[row] = entry;
+    }
+  }
+  keys_.resize(next);
+  many_new_ = (next - before) * 16 > keys.rows;
 }
 
 template <int W>
@@ -298,8 +344,7 @@ void PackedIndex::find_by_hash(const KeyVector& keys, uint32_t* entries) const {
 
 void PackedIndex::find_or_add(const KeyVector& keys, uint32_t* entries) {
   keys_.reserve(keys_.size() + keys.rows * layout_.words);
-  const bool first = size() == 0 || (size() == 1 && unlisted_ == 0);
-  if (can_be_dense_ && (domain_.active() || first || become_dense())) {
+  if (can_be_dense_ && (domain_.active() || is_fresh() || become_dense())) {
     uint64_t places[kVectorRows];
     if (domain_.active() && !domain_.locate(layout_, keys, places)) return add_by_cell(keys, places, entries);
     if (grow_domain(keys)) {

@@ -28,6 +28,13 @@ class PackedIndex {
 
   // Says that `rows` more keys are to come, which is what pays for a dense index.
   void expect(int64_t rows) { rows_seen_ += rows; }
+  // Whether it helps to know the ranges of the keys to come, and tells them: one array for all of them, if
+  // they are dense.
+  bool wants_ranges() const { return can_be_dense_ && (domain_.active() || is_fresh()); }
+  void foresee(const std::vector<KeyDomain::Range>& ranges) { cover(ranges); }
+  // Makes room for keys, so that the first ones are not copied again and again.
+  void reserve(int64_t entries) { keys_.reserve(entries * layout_.words); }
+  void reserve_slots(int64_t entries) { slots_.reserve(entries); }
 
   // Takes the keys of an index that has no keys with NULL, under the numbers they have there.
   void adopt(const PackedIndex& other);
@@ -47,11 +54,15 @@ class PackedIndex {
   static constexpr uint64_t kCellsMin = 1 << 16;
 
   uint64_t cells_limit() const;
+  bool is_fresh() const { return size() == 0 || (size() == 1 && unlisted_ == 0); }
   bool grow_domain(const KeyVector& keys);
+  bool cover(const std::vector<KeyDomain::Range>& ranges);
   bool become_dense();
   void leave_domain();
   void fill_domain();
   void add_by_cell(const KeyVector& keys, const uint64_t* places, uint32_t* entries);
+  template <bool ManyNew>
+  void add_words_by_cell(const KeyVector& keys, const uint64_t* places, uint32_t* entries);
   template <int W>
   void add_by_hash(const KeyVector& keys, uint32_t* entries);
   template <int W>
@@ -72,6 +83,7 @@ class PackedIndex {
   int64_t rows_seen_ = 0;
   int64_t dense_check_ = 4096;  // the size at which to look again whether the keys are dense
   uint32_t unlisted_ = kNoEntry;
+  bool many_new_ = true;  // whether the last vector brought many new keys
 };
 
 }  // namespace bireme

@@ -127,6 +127,16 @@ OutputColumn GroupTable::sum_column(const Step& step, const Type& type, const ui
   Buffer buffer(rows * (wide ? 16 : 8));
   auto* words = buffer.as<uint64_t>();
   const int128 limit = argument.sums_floats() ? 0 : limit_of(type);
+  const int64_t* narrow = argument.narrow_sums();
+  if (narrow != nullptr && wide && limit > INT64_MAX) {
+    for (int64_t row = 0; row < rows; ++row) {
+      valid[row] = argument.count(groups[row], rows_[groups[row]]) > 0 ? 1 : 0;
+      const int64_t sum = narrow[groups[row]];
+      words[2 * row] = static_cast<uint64_t>(sum);
+      words[2 * row + 1] = static_cast<uint64_t>(sum >> 63);
+    }
+    return column_of_words(type, std::move(buffer), valid, rows);
+  }
   for (int64_t row = 0; row < rows; ++row) {
     valid[row] = argument.count(groups[row], rows_[groups[row]]) > 0 ? 1 : 0;
     if (argument.sums_floats()) {

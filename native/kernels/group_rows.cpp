@@ -5,6 +5,7 @@
 
 #include "arrow/errors.hpp"
 #include "kernels/group_keys.hpp"
+#include "kernels/group_loops.hpp"
 #include "kernels/group_read.hpp"
 
 namespace bireme {
@@ -47,6 +48,25 @@ KeyRows::KeyRows(const KeyIndex& index, std::vector<const Column*> columns) {
 
 void KeyRows::expect(KeyIndex& index, int64_t rows) {
   if (index.packed_ != nullptr) index.packed_->expect(rows);
+}
+
+void KeyRows::announce(KeyIndex& index, int64_t rows) const {
+  expect(index, rows);
+  if (index.packed_ == nullptr || rows == 0) return;
+  if (!index.packed_->wants_ranges()) return;
+  std::vector<KeyDomain::Range> ranges;
+  for (const State& state : states_) {
+    const Column& column = *state.column;
+    if (!is_word(column.type.kind) || column.may_have_nulls()) return;
+    KeyDomain::Range& range = ranges.emplace_back();
+    for (int64_t begin = 0; begin < rows; begin += kVectorRows) {
+      const int64_t count = std::min(kVectorRows, rows - begin);
+      uint64_t scratch[kVectorRows];
+      const auto* words = reinterpret_cast<const int64_t*>(words_of(column, begin, count, scratch));
+      group_loops().extend_range(words, count, &range.low, &range.high);
+    }
+  }
+  index.packed_->foresee(ranges);
 }
 
 void KeyRows::find(const KeyIndex& index, int64_t begin, int64_t rows, uint32_t* entries) {

@@ -18,6 +18,7 @@ inline constexpr int64_t kFewGroups = 32;
 
 class Counts {
  public:
+  void reserve(int64_t groups) { cells_.reserve(groups); }
   void grow(int64_t groups) { cells_.resize(groups, 0); }
   // Adds one per row.
   void add(const uint32_t* groups, int64_t rows) noexcept;
@@ -33,10 +34,13 @@ class Counts {
 
 class ExactSums {
  public:
+  void reserve(int64_t groups) { narrow_.reserve(groups); }
   void grow(int64_t groups);
   void add(const int64_t* values, const uint32_t* groups, int64_t rows);
   void add_unsigned(const uint64_t* values, const uint32_t* groups, int64_t rows);
   void add_wide(const int128* values, const uint32_t* groups, int64_t rows);
+  // The sums, if all fit into 64 bits; else null.
+  const int64_t* narrow() const { return wide_.empty() ? narrow_.data() : nullptr; }
   int128 operator[](uint32_t group) const { return wide_.empty() ? int128{narrow_[group]} : wide_[group]; }
   int64_t nbytes() const { return narrow_.nbytes() + wide_.nbytes(); }
 
@@ -52,6 +56,7 @@ class ExactSums {
 
 class FloatSums {
  public:
+  void reserve(int64_t groups) { cells_.reserve(groups); }
   void grow(int64_t groups) { cells_.resize(groups, 0.0); }
   void add(const double* values, const uint32_t* groups, int64_t rows) noexcept;
   double operator[](uint32_t group) const { return cells_[group]; }

@@ -173,6 +173,12 @@ void GroupTable::grow(int64_t groups) {
   }
 }
 
+void GroupTable::reserve(int64_t groups) {
+  keys_->reserve(groups + kVectorRows);
+  rows_.reserve(groups);
+  for (Argument& argument : arguments_) argument.reserve(groups);
+}
+
 int64_t GroupTable::nbytes() const {
   int64_t total = keys_->nbytes() + rows_.nbytes();
   for (const Argument& argument : arguments_) total += argument.nbytes();
@@ -201,7 +207,7 @@ void GroupTable::update(const Batch& batch, int64_t position) {
     check_column(batch[argument.position()], argument.type(), "the argument of an aggregate");
   }
   KeyRows keys(*keys_, key_columns(batch));
-  KeyRows::expect(*keys_, batch.rows());
+  keys.announce(*keys_, batch.rows());
   has_rows_ |= batch.rows() > 0;
   uint32_t groups[kVectorRows];
   for (int64_t begin = 0; begin < batch.rows(); begin += kVectorRows) {
@@ -242,7 +248,7 @@ void GroupTable::merge(const Batch& states) {
                     std::to_string(key_types_.size() + static_cast<size_t>(states_)));
   }
   KeyRows keys(*keys_, key_columns(states));
-  KeyRows::expect(*keys_, states.rows());
+  keys.announce(*keys_, states.rows());
   has_rows_ |= states.rows() > 0;
   uint32_t groups[kVectorRows];
   for (int64_t begin = 0; begin < states.rows(); begin += kVectorRows) {
@@ -363,6 +369,7 @@ GroupTable::Settled GroupTable::settle(int key, KeyInterval stated, KeyInterval 
   settled.finals = results_of(finals);
   settled.rest = states_of(rest);
   clear();
+  reserve(total);  // the next rows will hardly differ in number
   return settled;
 }
 

@@ -60,6 +60,9 @@ class GroupTable {
   // Without keys there is one group once there was a row.
   int64_t groups() const { return key_types_.empty() && !has_rows_ ? 0 : keys_->size(); }
   int64_t nbytes() const;
+  // Makes room for so many groups; for keys that are not dense, with `reserve_slots`.
+  void reserve(int64_t groups);
+  void reserve_slots(int64_t groups) { keys_->reserve_slots(groups); }
   // Keys, then arguments; row r is at `position + r` among all rows.
   void update(const Batch& batch, int64_t position);
   void merge(const Batch& states);

@@ -1,5 +1,5 @@
 // Group tables against std::map, over every form of keys.
-#include "kernels/group_table.hpp"
+#include "kernels/group_merge.hpp"
 
 #include <map>
 #include <random>
@@ -170,6 +170,63 @@ void test_settle(bool by_name, int64_t stride, bool nulls) {
   CHECK_THROWS(rest.settle(by_name ? 1 : 3, {0, 1}, {0, 1}), EngineBug);
 }
 
+// States and rows together, in more than one part, give each group once.
+void test_merge(bool by_name, int64_t spread, int64_t stride, bool nulls) {
+  std::mt19937_64 random(static_cast<uint64_t>(spread + stride));
+  std::vector<Type> types = {kLong};
+  if (by_name) types.push_back(kString);
+  const int first = by_name ? 2 : 1;
+  std::vector<Aggregate> wanted = aggregates(first);
+  std::erase_if(wanted, [](const Aggregate& each) { return each.function == AggregateFunction::Last; });
+  GroupMerge merge(types, wanted);
+  Input all;
+  for (int round = 0; round < 6; ++round) {
+    const Input input = draw(random, 9000, spread, stride, nulls);
+    all.keys.insert(all.keys.end(), input.keys.begin(), input.keys.end());
+    all.names.insert(all.names.end(), input.names.begin(), input.names.end());
+    all.values.insert(all.values.end(), input.values.begin(), input.values.end());
+    all.texts.insert(all.texts.end(), input.texts.begin(), input.texts.end());
+    if (round % 2 == 0) {
+      merge.add_rows(batch_for(input, true, by_name));
+      continue;
+    }
+    GroupTable table(types, wanted);
+    table.update(batch_for(input, true, by_name), 0);
+    std::vector<GroupTable::Rows> states = table.states(1);
+    merge.add_states(batch_of(std::move(states[0].columns), states[0].rows));
+  }
+  const auto groups = expect(all, true, by_name);
+  size_t found = 0;
+  int parts = 0;
+  for (std::optional<GroupTable::Rows> rows = merge.next(); rows; rows = merge.next(), ++parts) {
+    const Batch result = batch_of(std::move(rows->columns), rows->rows);
+    for (int64_t row = 0; row < result.rows(); ++row, ++found) {
+      const auto group = groups.find({long_at(result[0], row), by_name ? string_at(result[1], row) : ""});
+      CHECK(group != groups.end());
+      if (group == groups.end()) return;
+      CHECK(long_at(result[first], row) == group->second.rows);
+      CHECK(long_at(result[first + 1], row) == group->second.sum);
+      CHECK(string_at(result[first + 3], row) == group->second.least);
+    }
+  }
+  CHECK(found == groups.size());
+  CHECK(parts > 1 || spread < 1000);
+}
+
+void test_merge_of_nothing() {
+  GroupMerge none({}, aggregates(0));
+  const std::optional<GroupTable::Rows> row = none.next();
+  CHECK(row && row->rows == 1);
+  CHECK(!none.next());
+  GroupMerge keyed({kLong}, aggregates(1));
+  const std::optional<GroupTable::Rows> rows = keyed.next();
+  CHECK(rows && rows->rows == 0);
+  CHECK(!keyed.next());
+  GroupMerge wrong({kLong}, aggregates(1));
+  wrong.add_states(batch(longs({1})));
+  CHECK_THROWS(wrong.next(), EngineBug);
+}
+
 void test_empty() {
   GroupTable table({}, aggregates(0));
   CHECK(table.groups() == 0);
@@ -206,10 +263,16 @@ int main() {
       }
     }
     test_keys(false, false, 5, 1, nulls);
+    for (const int64_t spread : {20, 40'000}) {
+      test_merge(false, spread, 1, nulls);
+      test_merge(false, spread, int64_t{1} << 40, nulls);
+      test_merge(true, spread, 3, nulls);
+    }
     test_settle(false, 1, nulls);
     test_settle(true, int64_t{1} << 40, nulls);
   }
   test_wide_keys();
+  test_merge_of_nothing();
   test_empty();
   test_errors();
   return finish();

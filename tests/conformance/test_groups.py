@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -166,6 +167,59 @@ def test_settling_gives_whole_groups_and_keeps_the_rest(backend: Kernels, key: D
     table.merge(states)
     everything = order_of(rows_of([plain(column) for column in finals.columns]) + finished(table, spec), 2)
     assert_same(everything, finished(whole, spec), 2)
+
+
+@pytest.mark.parametrize(("name", "kind"), [each for each in AGGREGATES if each[0] not in ("first", "last")], ids=str)
+@drawn(3)
+@given(data=st.data())
+def test_merging_states_and_rows(backend: Kernels, name: str, kind: DataType, data: st.DataObject) -> None:
+    keys = data.draw(st.lists(st.sampled_from(KEY_TYPES), min_size=1, max_size=2))
+    spec = spec_of(keys, [(name, kind)])
+    whole = ReferenceKernels().group_table(spec)
+    states, rows = [], []
+    for number in range(3):
+        batch = input_of(data.draw(batches([*keys, kind], few=True)), spec)
+        whole.update(batch, 0)
+        if number:
+            rows.append(batch)
+        else:
+            table = backend.group_table(spec)
+            table.update(batch, 0)
+            states = table.states(2)
+    try:
+        wanted = finished(whole, spec)
+    except Overflow:
+        with pytest.raises(Overflow):
+            list(backend.merge_groups(spec, states, rows))
+        return
+    if name == "any_value":
+        return
+    merged = list(backend.merge_groups(spec, states, rows))
+    got = [row for batch in merged for row in rows_of([plain(column) for column in batch.columns])]
+    assert_same(got, wanted, len(keys))
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+@pytest.mark.parametrize("groups", [7, 30_000, 90_000])
+def test_a_merge_in_many_parts(backend: Kernels, groups: int, encoded: bool) -> None:
+    """More than fits into one part; dictionaries longer and shorter than the pieces that batches are cut into."""
+    rng = np.random.default_rng(groups)
+    spec = spec_of([t.INT64, t.STRING], [("sum", t.INT32), ("max", t.STRING)])
+    parts = []
+    for _ in range(3):
+        numbers = rng.integers(0, groups, 40_000)
+        names = pa.array([None if number % 11 == 0 else f"name {number}" for number in numbers])
+        values = pa.array(rng.integers(-9, 9, 40_000), pa.int32())
+        texts = pa.array([f"{value:x}" for value in rng.integers(0, 1 << 40, 40_000)])
+        columns = [pa.array(numbers * 1_000_003), names.dictionary_encode() if encoded else names, values, texts]
+        parts.append(input_of(pa.RecordBatch.from_arrays(columns, ["a", "b", "c", "d"]), spec))
+    table = backend.group_table(spec)
+    table.update(parts[0], 0)
+    whole = pa.Table.from_batches([part.set_column(1, "b", plain(part.column(1))) for part in parts])
+    wanted = whole.group_by(["a", "b"], use_threads=False).aggregate([("c", "sum"), ("d", "max"), ("a", "count")])
+    merged = list(backend.merge_groups(spec, table.states(1), parts[1:]))
+    got = [row for batch in merged for row in rows_of([plain(column) for column in batch.columns])]
+    assert sorted(got, key=repr) == sorted(rows_of(wanted.combine_chunks().columns), key=repr)
 
 
 def stored(value: pa.Scalar) -> int | None:

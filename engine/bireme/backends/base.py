@@ -325,6 +325,14 @@ class Kernels(Protocol):
 
     def group_table(self, spec: GroupSpec) -> GroupTable: ...
 
+    def merge_groups(
+        self, spec: GroupSpec, batches: Sequence[pa.RecordBatch], rows: Sequence[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """Keys and results of all groups in `batches` (what `states` of any backend gave) and `rows` (input of a group
+        table; with some, no aggregate may be a first or last), in batches; of no keys at least one.
+        """
+        ...
+
     def join_table(self, keys: pa.RecordBatch, *, null_equal_count: int) -> JoinTable:
         """Builds from all keys of the build side; the first `null_equal_count` columns match NULL with NULL."""
         ...

@@ -1,12 +1,15 @@
 """Grouping: one table per compute slot, and where splits are clustered by a key, whole groups straight on.
 
 What is handed over at the end are states, which `MergeGroupsStep` merges. A clustered task has a table of its own:
-groups that no other split can hold leave it with their results, the rest joins the slot's table.
+groups that no other split can hold leave it with their results, the rest joins the slot's table. Where hardly any two
+rows share a group, a slot gives its states up early and hands the other rows over as they come (`Gain`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from typing import Final
 
 import pyarrow as pa
 
@@ -21,12 +24,17 @@ from bireme.storage.base import BATCH_ROWS_MAX
 
 # A task's rows are numbered within its sequence; a task never has as many as this.
 SEQUENCE_SHIFT = 40
+# Smaller tables stay in the cache, so that grouping early costs little.
+_GROUPS_LOOK_MIN: Final = 65_536
+_GROUPS_SHARE_MAX: Final = 0.5
 
 
 class Group:
     """Groups rows, one table per slot."""
 
-    def __init__(self, sink: GroupSink, partitions: int, kernels: Kernels, states: QueryStates, slots: int) -> None:
+    def __init__(
+        self, sink: GroupSink, partitions: int, kernels: Kernels, states: QueryStates, slots: int, rows_expected: int
+    ) -> None:
         self._sink = sink
         self._partitions = partitions
         self._kernels = kernels
@@ -35,6 +43,9 @@ class Group:
         self._passing: list[GroupTable | None] = [None] * slots
         # By slot: a table can be asked for its size only by the thread that fills it.
         self._held_bytes = [0] * slots
+        self._gains = [Gain(rows_expected // slots) for _ in range(slots)]
+        # What has no order among rows can do without it when they are merged.
+        self._may_pass = not any(step.function in ("first", "last") for step in sink.spec.aggregates)
         self._notes: tuple[str, ...] = ()
 
     @property
@@ -54,10 +65,16 @@ class Group:
         whole = self._whole if self._whole is not None and self._whole.can_be_told else None
         table = self._table(self._tables if whole is None else self._passing, slot)
         position = sequence << SEQUENCE_SHIFT
+        emissions: list[Emission] = []
         for batch in batches:
+            if whole is None and self._gains[slot].is_lost:
+                emissions += self._passed(batch)
+                continue
             table.update(batch, position)
             position += batch.num_rows
-        emissions: list[Emission] = []
+            if whole is None and self._may_pass and self._gains[slot].lose(table.groups, batch.num_rows):
+                emissions += self._handed_over(table)
+                self._notes = (*table.fallbacks, "most rows have a key of their own: they were left to the merge")
         if whole is not None:
             emissions, rest = whole.take(table, sequence)
             if rest.num_rows:
@@ -73,6 +90,14 @@ class Group:
             self._notes = table.fallbacks
         return table
 
+    def _passed(self, batch: pa.RecordBatch) -> list[Emission]:
+        parts = self._kernels.partition(batch, range(len(self._sink.spec.key_types)), self._partitions)
+        return [Emission(self._sink.edge, index, part) for index, part in enumerate(parts) if part.num_rows]
+
+    def _handed_over(self, table: GroupTable) -> list[Emission]:
+        states = table.states(self._partitions)
+        return [Emission(self._sink.edge, index, state) for index, state in enumerate(states) if state.num_rows]
+
     def finish_parts(self) -> int:
         self._passing.clear()
         tables = [table for table in self._tables if table is not None]
@@ -83,9 +108,45 @@ class Group:
     def finish(self, part: int) -> list[Emission]:
         table, self._tables[part] = self._tables[part], None
         assert table is not None
-        states = table.states(self._partitions)
+        emissions = self._handed_over(table)
         self._held_bytes[part] = table.nbytes
-        return [Emission(self._sink.edge, index, state) for index, state in enumerate(states) if state.num_rows]
+        return emissions
+
+
+class Gain:
+    """What one slot gains by grouping early: whether rows become fewer by enough to pay for looking each up twice.
+
+    From the groups among the rows so far follows how many keys there are, if rows draw them evenly, and from that how
+    many groups there will be among all rows that are expected.
+    """
+
+    def __init__(self, rows_expected: int) -> None:
+        self.is_lost = False
+        self._rows_expected = rows_expected
+        self._rows = 0
+        self._next_look = 0
+
+    def lose(self, groups: int, rows: int) -> bool:
+        """Takes account of `rows` more rows, with `groups` groups in all; says whether grouping should end."""
+        self._rows += rows
+        if groups < _GROUPS_LOOK_MIN or self._rows < self._next_look:
+            return False
+        self._next_look = 2 * self._rows
+        self.is_lost = share_of_groups(groups, self._rows, max(self._rows_expected, self._rows)) > _GROUPS_SHARE_MAX
+        return self.is_lost
+
+
+def share_of_groups(groups: int, rows: int, rows_in_all: int) -> float:
+    """The groups per row among all rows, where some of them had so many: with n rows of d keys, d (1 - exp(-n / d))."""
+    low, high = 1e-9, 1e3  # rows per key
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _share(middle) > groups / rows else (low, middle)
+    return _share(low * rows_in_all / rows)
+
+
+def _share(rows_per_key: float) -> float:
+    return -math.expm1(-rows_per_key) / rows_per_key
 
 
 class WholeGroups:

@@ -48,6 +48,7 @@ from bireme.plan.physical import (
     ValuesSource,
     WindowStep,
 )
+from bireme.plan.states import is_input
 from bireme.storage.base import BATCH_ROWS_MAX, Split
 
 # A step at work: takes the batches of a task, gives others.
@@ -160,7 +161,8 @@ class PipelineStage:
             case EmitSink() as sink:
                 return Emit(sink, self._partitions, self._kernels)
             case GroupSink() as sink:
-                return Group(sink, self._partitions, self._kernels, self._states, slots)
+                rows = self._pipeline.hint.rows_expected
+                return Group(sink, self._partitions, self._kernels, self._states, slots, rows)
             case TopSink() as sink:
                 return Top(sink, schema, self._kernels, self._states, slots)
             case MatchSink() as sink:
@@ -195,11 +197,13 @@ class PipelineStage:
                 return lambda batches: [self._windowed(step, resolved, schema, batches)]
 
     def _merge_groups(self, step: MergeGroupsStep, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        table = self._kernels.group_table(step.spec)
+        states: list[pa.RecordBatch] = []
+        rows: list[pa.RecordBatch] = []
         for batch in batches:
-            table.merge(batch)
-        groups = table.finish()
-        yield from slices(record_batch(groups.columns, step.names, groups.num_rows), BATCH_ROWS_MAX)
+            (rows if batch.num_columns and is_input(batch.schema.names) else states).append(batch)
+        for groups in self._kernels.merge_groups(step.spec, states, rows):
+            self._states.check()
+            yield from slices(record_batch(groups.columns, step.names, groups.num_rows), BATCH_ROWS_MAX)
 
     def _windowed(
         self, step: WindowStep, calls: list[WindowCall], schema: Schema, batches: Iterable[pa.RecordBatch]

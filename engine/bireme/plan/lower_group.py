@@ -37,7 +37,7 @@ from bireme.plan.physical import (
     Take,
 )
 from bireme.plan.relation import Aggregate
-from bireme.plan.states import state_schema
+from bireme.plan.states import input_names, state_schema
 from bireme.plan.tree import walk
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def lower_aggregate(lowering: Lowering, rel: Aggregate) -> Opened:
     opened = lowering.open(rel.input)
     exprs = list(lowering.bind_all(rel.keys, opened))
     steps = tuple([_aggregate_step(lowering, call, exprs, len(rel.keys), opened) for call in rel.aggregates])
-    inputs = Schema(tuple([Field(f"c{index}", expr.type) for index, expr in enumerate(exprs)]))
+    fields = zip(input_names(len(exprs)), exprs, strict=True)
+    inputs = Schema(tuple([Field(name, expr.type) for name, expr in fields]))
     opened.project(tuple(exprs), inputs.names, inputs)
     spec = GroupSpec(tuple([key.type for key in rel.keys]), steps)
     groups = lowering.rows(rel)

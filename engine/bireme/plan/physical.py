@@ -148,7 +148,7 @@ class LimitStep(Node):
 
 @node
 class MergeGroupsStep(Node):
-    """First step of a PARTITION pipeline: merges group states and gives keys and results."""
+    """First step of a PARTITION pipeline: merges group states and ungrouped rows, and gives keys and results."""
 
     spec: GroupSpec
     names: tuple[str, ...]
@@ -231,7 +231,10 @@ class Finals(Node):
 
 @node
 class GroupSink(Node):
-    """Groups what comes, per compute slot; at the end puts the states on an edge, by partition of the keys."""
+    """Groups what comes, per compute slot; at the end puts the states on an edge, by partition of the keys.
+
+    Where grouping early hardly makes rows fewer, they go there as they came (`states.is_input` tells them from states).
+    """
 
     edge: EdgeId
     spec: GroupSpec

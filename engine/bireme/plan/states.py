@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bireme.data.schema import Schema
 from bireme.data.types import FLOAT64, INT64, DataType, Field, Kind, decimal
 from bireme.plan.physical import AggregateStep, GroupSpec
+
+
+def input_names(count: int) -> tuple[str, ...]:
+    """The names of a group table's input columns. Those of states differ, so batches of both may share an edge."""
+    return tuple([f"c{index}" for index in range(count)])
+
+
+def is_input(names: Sequence[str]) -> bool:
+    """Whether columns of these names, keys among them, are the input of a group table; else they are states."""
+    return names[0] == "c0"
 
 
 def state_schema(spec: GroupSpec) -> Schema:

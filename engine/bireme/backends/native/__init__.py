@@ -6,7 +6,7 @@ What has no native kernel runs in the reference backend, visibly: objects list i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import pyarrow as pa
@@ -69,6 +69,11 @@ class NativeKernels:
 
     def group_table(self, spec: GroupSpec) -> base.GroupTable:
         return tables.group_table(spec, self._reference)
+
+    def merge_groups(
+        self, spec: GroupSpec, batches: Sequence[pa.RecordBatch], rows: Sequence[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        return tables.merge_groups(spec, batches, rows, self._reference)
 
     def join_table(self, keys: pa.RecordBatch, *, null_equal_count: int) -> base.JoinTable:
         return joins.join_table(keys, null_equal_count, self._reference)

@@ -6,7 +6,7 @@ aggregates (intervals, nested ones) go to the reference backend whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -27,6 +27,10 @@ class _Tables(Protocol):
 
     def group_table(self, spec: GroupSpec) -> GroupTable: ...
 
+    def merge_groups(
+        self, spec: GroupSpec, batches: Sequence[pa.RecordBatch], rows: Sequence[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]: ...
+
     def sort_rows(
         self, keys: pa.RecordBatch, *, descending: Sequence[bool], nulls_first: Sequence[bool], limit: int | None
     ) -> pa.Int64Array: ...
@@ -38,10 +42,7 @@ class NativeGroupTable:
     fallbacks: tuple[str, ...] = ()
 
     def __init__(self, spec: GroupSpec) -> None:
-        steps = spec.aggregates
-        calls = [(step.function, -1 if step.arg is None else step.arg) for step in steps]
-        arguments = _types([step.type if step.arg_type is None else step.arg_type for step in steps])
-        self._table = _kernels.group_table(_types(spec.key_types), calls, arguments, _types([s.type for s in steps]))
+        self._table = _kernels.group_table(*_parts_of(spec))
         self._failed = False
 
     @property
@@ -86,6 +87,30 @@ def group_table(spec: GroupSpec, fallback: Callable[[], _Tables]) -> GroupTable:
         table = fallback().group_table(spec)
         table.fallbacks = (f"grouping runs in the reference backend: {error.message}",)
         return table
+
+
+def merge_groups(
+    spec: GroupSpec, batches: Sequence[pa.RecordBatch], rows: Sequence[pa.RecordBatch], fallback: _Tables
+) -> Iterator[pa.RecordBatch]:
+    """The groups of a partition, a part at a time; where a type of `spec` has no native table, by `fallback`."""
+    try:
+        merge = _kernels.group_merge(*_parts_of(spec))
+    except Unsupported:
+        yield from fallback.merge_groups(spec, batches, rows)
+        return
+    for batch in batches:
+        merge.add_states(batch)
+    for batch in rows:
+        merge.add_rows(batch)
+    while (groups := merge.next()) is not None:
+        yield _named(groups, "c")
+
+
+def _parts_of(spec: GroupSpec) -> tuple[pa.Schema, list[tuple[str, int]], pa.Schema, pa.Schema]:
+    steps = spec.aggregates
+    calls = [(step.function, -1 if step.arg is None else step.arg) for step in steps]
+    arguments = _types([step.type if step.arg_type is None else step.arg_type for step in steps])
+    return _types(spec.key_types), calls, arguments, _types([step.type for step in steps])
 
 
 def sort_rows(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -88,6 +88,16 @@ class ReferenceKernels:
 
     def group_table(self, spec: GroupSpec) -> GroupTable:
         return ReferenceGroupTable(spec)
+
+    def merge_groups(
+        self, spec: GroupSpec, batches: Sequence[pa.RecordBatch], rows: Sequence[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        table = ReferenceGroupTable(spec)
+        for batch in batches:
+            table.merge(batch)
+        for batch in rows:
+            table.update(batch, 0)
+        yield table.finish()
 
     def join_table(self, keys: pa.RecordBatch, *, null_equal_count: int) -> JoinTable:
         return ReferenceJoinTable(keys, null_equal_count)
