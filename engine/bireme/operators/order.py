@@ -13,12 +13,18 @@ import pyarrow as pa
 from bireme.backends.base import Kernels
 from bireme.data.record import concat
 from bireme.data.schema import Schema
-from bireme.operators.filter_project import KeyColumns
+from bireme.data.types import BOOL, DataType, Kind
+from bireme.operators.filter_project import FilterProject, KeyColumns
+from bireme.operators.scalar_value import literal_of
 from bireme.operators.states import QueryStates
-from bireme.plan.expr import SortKey
+from bireme.plan.expr import Call, Expr, SortKey
+from bireme.plan.physical import ProgramStep
+from bireme.plan.tree import all_columns
 
 # A top-n reduces what it holds when it has this many rows more than it needs.
-_SLACK_ROWS: Final = 65_536
+_SLACK_ROWS: Final = 8_192
+# So many batches pass without a look at the threshold after one of which it dropped less than half.
+_UNASKED_BATCHES: Final = 4
 
 
 class Order:
@@ -27,6 +33,8 @@ class Order:
     def __init__(self, keys: Sequence[SortKey], schema: Schema, kernels: Kernels, states: QueryStates) -> None:
         self._schema = schema
         self._kernels = kernels
+        self._states = states
+        self._leading = keys[0] if keys else None
         self._keys = KeyColumns([key.expr for key in keys], schema, kernels, states)
         self._descending = [key.descending for key in keys]
         self._nulls_first = [key.nulls_first for key in keys]
@@ -40,11 +48,33 @@ class Order:
         )
         return self._kernels.take(batch, rows[offset:])
 
+    def threshold(self, batch: pa.RecordBatch) -> FilterProject | None:
+        """Drops rows that come after the last row of `batch` by the first key alone; None where that tells nothing."""
+        key = self._leading
+        if key is None or not _is_compared(key.expr.type):
+            return None
+        last = self._keys.run(batch.slice(batch.num_rows - 1)).column(0)
+        bound = literal_of(last, 0, key.expr.type)
+        null = Call("is_null", (key.expr,), BOOL)
+        if bound.value is None:
+            return self._filter(null) if key.nulls_first else None
+        before = Call("ge" if key.descending else "le", (key.expr, bound), BOOL)
+        return self._filter(Call("or", (null, before), BOOL) if key.nulls_first else before)
+
+    def _filter(self, predicate: Expr) -> FilterProject:
+        step = ProgramStep(predicate, all_columns(self._schema), self._schema.names)
+        return FilterProject(step, self._schema, self._kernels, self._states)
+
+
+def _is_compared(kind: DataType) -> bool:
+    return kind.is_integer or kind.is_float or kind.kind in (Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP, Kind.STRING)
+
 
 class TopRows:
     """The first `limit` rows of a stream, kept by one compute slot.
 
-    The order must end in a key that no two rows share (their position), so that reducing early loses nothing.
+    The order must end in a key that no two rows share (their position), so that reducing early loses nothing. Once it
+    has `limit` rows, others are kept only if they do not come after the last of those.
     """
 
     def __init__(self, order: Order, limit: int) -> None:
@@ -52,14 +82,20 @@ class TopRows:
         self._limit = limit
         self._held: list[pa.RecordBatch] = []
         self._rows = 0
+        self._threshold: FilterProject | None = None
+        self._unasked = 0  # batches to come that the threshold is not asked about, since it dropped little
 
     @property
     def nbytes(self) -> int:
         return sum(int(batch.nbytes) for batch in self._held)
 
     def add(self, batch: pa.RecordBatch) -> None:
+        batch = self._remaining(batch)
+        if not batch.num_rows:
+            return
         if batch.num_rows > self._limit:
             batch = self._order.first([batch], self._limit)
+            self._learn(batch)
         self._held.append(batch)
         self._rows += batch.num_rows
         if self._rows > 2 * self._limit + _SLACK_ROWS:
@@ -68,10 +104,24 @@ class TopRows:
     def _reduce(self) -> None:
         self._held = [self._order.first(self._held, self._limit)]
         self._rows = self._held[0].num_rows
+        self._learn(self._held[0])
+
+    def _learn(self, first: pa.RecordBatch) -> None:
+        """Takes the last of `limit` rows in order for the threshold."""
+        if 0 < self._limit <= first.num_rows:
+            self._threshold = self._order.threshold(first)
+
+    def _remaining(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if self._threshold is None or self._unasked:
+            self._unasked = max(0, self._unasked - 1)
+            return batch
+        kept = self._threshold.run(batch)
+        if kept.num_rows > batch.num_rows // 2:
+            self._unasked = _UNASKED_BATCHES
+        return kept
 
     def rows(self) -> pa.RecordBatch | None:
         """The first rows in order, or None where nothing came."""
         if not self._held:
             return None
-        self._reduce()
-        return self._held[0]
+        return self._order.first(self._held, self._limit)

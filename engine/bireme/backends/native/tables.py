@@ -90,13 +90,16 @@ def group_table(spec: GroupSpec, fallback: Callable[[], _Tables]) -> GroupTable:
 
 
 def merge_groups(
-    spec: GroupSpec, batches: Sequence[pa.RecordBatch], rows: Sequence[pa.RecordBatch], fallback: _Tables
+    spec: GroupSpec,
+    batches: Sequence[pa.RecordBatch],
+    rows: Sequence[pa.RecordBatch],
+    fallback: Callable[[], _Tables],
 ) -> Iterator[pa.RecordBatch]:
     """The groups of a partition, a part at a time; where a type of `spec` has no native table, by `fallback`."""
     try:
         merge = _kernels.group_merge(*_parts_of(spec))
     except Unsupported:
-        yield from fallback.merge_groups(spec, batches, rows)
+        yield from fallback().merge_groups(spec, batches, rows)
         return
     for batch in batches:
         merge.add_states(batch)
