@@ -1,5 +1,6 @@
-// Join tables, their builds and probes, and key filters: see kernels/join_table.hpp, join_build.hpp, join_probe.hpp and key_filter.hpp.
-// Calls release the GIL while they compute, and may run on many threads at once.
+// Join tables, their builds and probes, and key filters: see kernels/join_table.hpp, join_build.hpp,
+// join_probe.hpp and key_filter.hpp. Calls release the GIL while they compute, and may run on many threads at
+// once.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -74,7 +75,8 @@ void bind_table(nb::module_& module) {
   module.def("join_table", &build, nb::arg("keys"), nb::arg("null_equal_count"));
 }
 
-// ---------------------------------------------------------------------------------------------------------- filters
+// ----------------------------------------------------------------------------------------------------------
+// filters
 
 nb::object range_of(const KeyFilterHandle& handle) {
   int64_t low = 0;
@@ -102,7 +104,8 @@ void bind_filter(nb::module_& module) {
       .def("select", &select_keys, nb::arg("keys"));
 }
 
-// ----------------------------------------------------------------------------------------------------------- builds
+// -----------------------------------------------------------------------------------------------------------
+// builds
 
 std::vector<Batch> import_all(nb::sequence sources) {
   std::vector<Batch> batches;
@@ -140,7 +143,8 @@ void bind_build(nb::module_& module) {
       .def("take_payload", &take_payload);
 }
 
-// ----------------------------------------------------------------------------------------------------------- probes
+// -----------------------------------------------------------------------------------------------------------
+// probes
 
 ProbeKind kind_of(const std::string& name) {
   if (name == "inner") return ProbeKind::Inner;
@@ -157,14 +161,16 @@ struct Prober {
   std::optional<Marks> matched;
 };
 
-std::unique_ptr<Prober> make_prober(const JoinTable& table, const std::string& kind, std::vector<int> left_output,
-                                    std::vector<int> right_output, bool null_aware, const Program* residual,
-                                    int stream_columns, std::optional<Marks> matched) {
+std::unique_ptr<Prober> make_prober(const JoinTable& table, const std::string& kind,
+                                    std::vector<int> left_output, std::vector<int> right_output,
+                                    bool null_aware, const Program* residual, int stream_columns,
+                                    std::optional<Marks> matched) {
   auto prober = std::make_unique<Prober>();
-  prober->plan = {&table,   kind_of(kind),  std::move(left_output), std::move(right_output), null_aware,
-                  residual, stream_columns, nullptr};
+  prober->plan = {&table,     kind_of(kind), std::move(left_output), std::move(right_output),
+                  null_aware, residual,      stream_columns,         nullptr};
   if (matched.has_value()) {
-    if (static_cast<int64_t>(matched->shape(0)) != table.rows()) throw EngineBug("marks for another number of rows");
+    if (static_cast<int64_t>(matched->shape(0)) != table.rows())
+      throw EngineBug("marks for another number of rows");
     prober->plan.matched = reinterpret_cast<uint8_t*>(matched->data());
     prober->matched = std::move(matched);
   }
@@ -199,13 +205,15 @@ void mark_matches(const Prober& prober, nb::handle stream, nb::handle keys) {
 }
 
 void bind_probe(nb::module_& module) {
-  nb::class_<ProbeRun>(module, "ProbeRun", "One batch on its way through a join; for one thread.").def("next", &next_piece);
+  nb::class_<ProbeRun>(module, "ProbeRun", "One batch on its way through a join; for one thread.")
+      .def("next", &next_piece);
   nb::class_<Prober>(module, "Prober", "How a stream meets a join table; immutable.")
       .def("run", &begin_run, nb::arg("stream"), nb::arg("keys"), nb::keep_alive<0, 1>())
       .def("mark_matches", &mark_matches, nb::arg("stream"), nb::arg("keys"));
-  module.def("prober", &make_prober, nb::arg("table"), nb::arg("kind"), nb::arg("left_output"), nb::arg("right_output"),
-             nb::arg("null_aware"), nb::arg("residual").none(), nb::arg("stream_columns"), nb::arg("matched").none(),
-             nb::keep_alive<0, 1>(), nb::keep_alive<0, 6>());
+  module.def("prober", &make_prober, nb::arg("table"), nb::arg("kind"), nb::arg("left_output"),
+             nb::arg("right_output"), nb::arg("null_aware"), nb::arg("residual").none(),
+             nb::arg("stream_columns"), nb::arg("matched").none(), nb::keep_alive<0, 1>(),
+             nb::keep_alive<0, 6>());
 }
 
 }  // namespace

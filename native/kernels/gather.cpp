@@ -22,7 +22,8 @@ void gather_fixed(const Column& column, const uint32_t* rows, int64_t count, boo
   const char* source = column.as<char>();
   if (!may_miss) {
     for (int64_t index = 0; index < count; ++index) {
-      std::memcpy(values + index, source + static_cast<int64_t>(rows[index]) * static_cast<int64_t>(sizeof(T)), sizeof(T));
+      std::memcpy(values + index,
+                  source + static_cast<int64_t>(rows[index]) * static_cast<int64_t>(sizeof(T)), sizeof(T));
     }
     return;
   }
@@ -30,7 +31,8 @@ void gather_fixed(const Column& column, const uint32_t* rows, int64_t count, boo
     if (rows[index] == kMissingRow) {
       values[index] = T{};
     } else {
-      std::memcpy(values + index, source + static_cast<int64_t>(rows[index]) * static_cast<int64_t>(sizeof(T)), sizeof(T));
+      std::memcpy(values + index,
+                  source + static_cast<int64_t>(rows[index]) * static_cast<int64_t>(sizeof(T)), sizeof(T));
     }
   }
 }
@@ -55,7 +57,8 @@ int64_t count_ones(const uint8_t* bits, int64_t count) {
 void gather_validity(const Column& column, const uint32_t* rows, int64_t count, OutputColumn& out) {
   out.validity = Buffer(bitmap_bytes(count));
   auto* bits = out.validity.as<uint8_t>();
-  write_bits(count, bits, [&](int64_t index) { return rows[index] != kMissingRow && column.is_valid(rows[index]); });
+  write_bits(count, bits,
+             [&](int64_t index) { return rows[index] != kMissingRow && column.is_valid(rows[index]); });
   out.null_count = count - count_ones(bits, count);
   if (out.null_count == 0) out.validity.reset();
 }
@@ -80,18 +83,26 @@ void gather_text(const Column& column, const uint32_t* rows, int64_t count, Outp
   const char* source = column.as<char>();
   for (int64_t index = 0; index < count; ++index) {
     const int32_t length = offsets[index + 1] - offsets[index];
-    if (length > 0) std::memcpy(bytes + offsets[index], source + column.offsets[rows[index]], static_cast<size_t>(length));
+    if (length > 0)
+      std::memcpy(bytes + offsets[index], source + column.offsets[rows[index]], static_cast<size_t>(length));
   }
 }
 
-void gather_values(const Column& column, const uint32_t* rows, int64_t count, bool may_miss, OutputColumn& out) {
+void gather_values(const Column& column, const uint32_t* rows, int64_t count, bool may_miss,
+                   OutputColumn& out) {
   switch (column.is_dictionary() ? 4 : width_of(column.type.kind)) {
-    case 1: return gather_fixed<uint8_t>(column, rows, count, may_miss, out.values);
-    case 2: return gather_fixed<uint16_t>(column, rows, count, may_miss, out.values);
-    case 4: return gather_fixed<uint32_t>(column, rows, count, may_miss, out.values);
-    case 8: return gather_fixed<uint64_t>(column, rows, count, may_miss, out.values);
-    case 16: return gather_fixed<Wide>(column, rows, count, may_miss, out.values);
-    default: break;
+    case 1:
+      return gather_fixed<uint8_t>(column, rows, count, may_miss, out.values);
+    case 2:
+      return gather_fixed<uint16_t>(column, rows, count, may_miss, out.values);
+    case 4:
+      return gather_fixed<uint32_t>(column, rows, count, may_miss, out.values);
+    case 8:
+      return gather_fixed<uint64_t>(column, rows, count, may_miss, out.values);
+    case 16:
+      return gather_fixed<Wide>(column, rows, count, may_miss, out.values);
+    default:
+      break;
   }
   if (column.type.kind == Kind::Bool) {
     out.values = Buffer(bitmap_bytes(count));
@@ -128,7 +139,8 @@ void copy_bits(const uint8_t* source, int64_t from, int64_t count, uint8_t* out,
     const int64_t place = to + index;
     const int64_t in_byte = std::min<int64_t>(8 - (place & 7), count - index);
     uint32_t byte = 0;
-    for (int64_t offset = 0; offset < in_byte; ++offset) byte |= bit(index + offset) << ((place & 7) + offset);
+    for (int64_t offset = 0; offset < in_byte; ++offset)
+      byte |= bit(index + offset) << ((place & 7) + offset);
     // The bytes at both ends may hold bits of others.
     std::atomic_ref<uint8_t>(out[place >> 3]).fetch_or(static_cast<uint8_t>(byte), std::memory_order_relaxed);
     index += in_byte;

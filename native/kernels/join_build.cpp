@@ -14,7 +14,9 @@ constexpr int64_t kCopyRows = 262'144;
 // Fewer rows are built by one thread.
 constexpr int64_t kRowsPerThread = 32'768;
 
-bool have_words(std::span<const JoinBuild::Part> parts) { return KeyWords::possible(parts[0].keys); }
+bool have_words(std::span<const JoinBuild::Part> parts) {
+  return KeyWords::possible(parts[0].keys);
+}
 
 // The words of all parts, if their keys fit into words.
 bool make_source(std::span<const JoinBuild::Part> parts, int null_equal_count, WordSource& source) {
@@ -69,18 +71,21 @@ void JoinBuild::build_at_once(JoinTable& table, std::span<const Part> parts) {
 }
 
 void JoinBuild::add(int64_t sequence, std::vector<Batch> keys, std::vector<Batch> columns) {
-  if (keys.size() != columns.size()) throw EngineBug("a join build got another number of batches of keys than of rows");
+  if (keys.size() != columns.size())
+    throw EngineBug("a join build got another number of batches of keys than of rows");
   std::vector<Chunk> chunks;
   int64_t rows = 0;
   for (size_t index = 0; index < keys.size(); ++index) {
-    if (keys[index].rows() != columns[index].rows()) throw EngineBug("a join build got another number of keys than of rows");
+    if (keys[index].rows() != columns[index].rows())
+      throw EngineBug("a join build got another number of keys than of rows");
     Chunk chunk{sequence, std::move(keys[index]), std::move(columns[index]), {}};
     rows += chunk.columns.rows();
     chunk.facts = facts_of(chunk.keys.columns(), chunk.columns.rows(), null_equal_count_);
     chunks.push_back(std::move(chunk));
   }
   const std::lock_guard guard(lock_);
-  if (chunks_.size() + chunks.size() > chunks_.capacity()) chunks_.reserve(2 * (chunks_.size() + chunks.size()));
+  if (chunks_.size() + chunks.size() > chunks_.capacity())
+    chunks_.reserve(2 * (chunks_.size() + chunks.size()));
   for (Chunk& chunk : chunks) chunks_.push_back(std::move(chunk));
   rows_ += rows;
 }

@@ -1,7 +1,9 @@
-// Building a join table on many threads: chunks come in any order, then units of work are done by whoever is free.
+// Building a join table on many threads: chunks come in any order, then units of work are done by whoever is
+// free.
 //
-// Rule: what is built depends on the sequence numbers of the chunks alone, never on threads. A call that throws for want of memory may be
-// made again. Calls of `add` and of `work` may be made by many threads at once, but all `add`s come before `start`.
+// Rule: what is built depends on the sequence numbers of the chunks alone, never on threads. A call that
+// throws for want of memory may be made again. Calls of `add` and of `work` may be made by many threads at
+// once, but all `add`s come before `start`.
 #pragma once
 
 #include <atomic>
@@ -21,14 +23,15 @@ class JoinBuild {
  public:
   explicit JoinBuild(int null_equal_count) : null_equal_count_(null_equal_count) {}
 
-  // Rows of the build side and their keys, chunk by chunk: all are added, or none. Chunks of one sequence number count in the order in
-  // which they are added.
+  // Rows of the build side and their keys, chunk by chunk: all are added, or none. Chunks of one sequence
+  // number count in the order in which they are added.
   void add(int64_t sequence, std::vector<Batch> keys, std::vector<Batch> columns);
   int64_t rows() const { return rows_; }
 
   // All has come, at least one chunk, and so many threads may work; returns how many are worth it.
   int start(int threads);
-  // Does units of work until none is left to begin. True for the one call that ends the last of them: then the results may be taken.
+  // Does units of work until none is left to begin. True for the one call that ends the last of them: then
+  // the results may be taken.
   bool work();
 
   std::unique_ptr<JoinTable> take_table() { return std::move(table_); }

@@ -1,7 +1,7 @@
 // Build rows with equal keys, as chains in the order of rows.
 //
-// Rule: a link is a row, and says whether another row follows. So a table of distinct keys reads and writes no chain at
-// all, and neither does any key that occurs once.
+// Rule: a link is a row, and says whether another row follows. So a table of distinct keys reads and writes
+// no chain at all, and neither does any key that occurs once.
 #pragma once
 
 #include <cstdint>

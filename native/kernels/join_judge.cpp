@@ -23,8 +23,8 @@ Column view_of(const OutputColumn& column, const Column& source) {
 
 }  // namespace
 
-int64_t keep_true(const Program& residual, int stream_columns, const Batch& stream, const Batch& build, uint32_t* positions,
-                  uint32_t* found, int64_t pairs) {
+int64_t keep_true(const Program& residual, int stream_columns, const Batch& stream, const Batch& build,
+                  uint32_t* positions, uint32_t* found, int64_t pairs) {
   if (pairs == 0) return 0;
   std::vector<Column> columns(static_cast<size_t>(stream_columns + build.count()));
   std::vector<OutputColumn> gathered(columns.size());

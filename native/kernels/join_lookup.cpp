@@ -10,8 +10,8 @@ namespace bireme {
 
 namespace {
 
-// What a value of the range may cost at most, in values a row: what a look-up gains by not hashing is lost again once the memory
-// it touches is much more than that of a hash table.
+// What a value of the range may cost at most, in values a row: what a look-up gains by not hashing is lost
+// again once the memory it touches is much more than that of a hash table.
 constexpr uint64_t kDirectCellsPerRow = 3;
 constexpr uint64_t kRankedBitsPerRow = 256;
 constexpr uint64_t kLinkedBitsPerRow = 64;
@@ -20,9 +20,12 @@ constexpr uint64_t kDirectCellsSmall = uint64_t{1} << 14;
 constexpr uint64_t kBitsSmall = uint64_t{1} << 19;
 
 // Three slots in five are taken.
-constexpr uint64_t hash_capacity(int64_t keys) { return static_cast<uint64_t>(keys) * 5 / 3 + 16; }
+constexpr uint64_t hash_capacity(int64_t keys) {
+  return static_cast<uint64_t>(keys) * 5 / 3 + 16;
+}
 
-// Calls work(words, keep or null, first row, rows) for the chunk, vector by vector, from the last to the first.
+// Calls work(words, keep or null, first row, rows) for the chunk, vector by vector, from the last to the
+// first.
 template <typename Work>
 void each_vector_backwards(const WordSource& source, const WordSource::Chunk& chunk, Work work) {
   WordReader reader(source.words, chunk.keys);
@@ -50,7 +53,8 @@ struct Share {
 Share share_of(WordRange range, int part, int parts) {
   const unsigned __int128 words = static_cast<unsigned __int128>(range.reach / 64) + 1;
   const auto at = [&](int index) {
-    const auto word = static_cast<uint64_t>(words * static_cast<unsigned>(index) / static_cast<unsigned>(parts));
+    const auto word =
+        static_cast<uint64_t>(words * static_cast<unsigned>(index) / static_cast<unsigned>(parts));
     return std::min(word * 64, range.reach + 1);
   };
   return {at(part), at(part + 1)};
@@ -99,7 +103,9 @@ class Nothing final : public WordLookup {
   std::string form() const override { return "empty"; }
   int64_t nbytes() const override { return 0; }
   void build(const WordSource&, Chains&, int, int) override {}
-  void find(const uint64_t*, int64_t rows, uint32_t* heads) const override { std::fill_n(heads, rows, kNoRow); }
+  void find(const uint64_t*, int64_t rows, uint32_t* heads) const override {
+    std::fill_n(heads, rows, kNoRow);
+  }
   void each_word(const WordVisit&) const override {}
 };
 
@@ -116,13 +122,15 @@ class Direct final : public WordLookup {
     ChainWriter chain(chains);
     each_chunk_backwards(source, [&](const WordSource::Chunk& chunk) {
       if (!share.touches(chunk)) return;
-      each_vector_backwards(source, chunk, [&](const uint64_t* words, const uint8_t* keep, int64_t first, int64_t rows) {
-        for (int64_t row = rows - 1; row >= 0; --row) {
-          const uint64_t offset = words[row] - range_.low;
-          if (offset < share.begin || offset >= share.end || (keep != nullptr && keep[row] == 0)) continue;
-          cells[offset] = chain.before(cells[offset], static_cast<uint32_t>(first + row));
-        }
-      });
+      each_vector_backwards(
+          source, chunk, [&](const uint64_t* words, const uint8_t* keep, int64_t first, int64_t rows) {
+            for (int64_t row = rows - 1; row >= 0; --row) {
+              const uint64_t offset = words[row] - range_.low;
+              if (offset < share.begin || offset >= share.end || (keep != nullptr && keep[row] == 0))
+                continue;
+              cells[offset] = chain.before(cells[offset], static_cast<uint32_t>(first + row));
+            }
+          });
     });
   }
 
@@ -151,7 +159,9 @@ class Ranked final : public WordLookup {
     ranks_.resize(words);
     if (linked) links_.resize(source.valid);
   }
-  std::string form() const override { return linked_ ? "a bitmap with rows by rank" : "a bitmap whose ranks are rows"; }
+  std::string form() const override {
+    return linked_ ? "a bitmap with rows by rank" : "a bitmap whose ranks are rows";
+  }
   int64_t nbytes() const override { return bits_.nbytes() + ranks_.nbytes() + links_.nbytes(); }
 
   void build(const WordSource& source, Chains& chains, int part, int parts) override {
@@ -162,7 +172,8 @@ class Ranked final : public WordLookup {
     std::fill(bits_.data() + begin, bits_.data() + end, 0);
     // Links of a part begin after as many as all rows of smaller keys would take.
     const int64_t before = set_bits(source, share);
-    const uint32_t after = join_loops().count_ranks(bits_.data(), begin, end, static_cast<uint32_t>(before), ranks_.data());
+    const uint32_t after =
+        join_loops().count_ranks(bits_.data(), begin, end, static_cast<uint32_t>(before), ranks_.data());
     if (linked_) link(source, chains, share, before, after);
   }
 
@@ -195,14 +206,16 @@ class Ranked final : public WordLookup {
         if (chunk.high < share.begin) before += chunk.valid;
         continue;
       }
-      each_vector_backwards(source, chunk, [&](const uint64_t* words, const uint8_t* keep, int64_t, int64_t rows) {
-        for (int64_t row = 0; row < rows; ++row) {
-          if (keep != nullptr && keep[row] == 0) continue;
-          const uint64_t offset = words[row] - range_.low;
-          before += offset < share.begin ? 1 : 0;
-          if (offset >= share.begin && offset < share.end) bits[offset >> 6] |= uint64_t{1} << (offset & 63);
-        }
-      });
+      each_vector_backwards(source, chunk,
+                            [&](const uint64_t* words, const uint8_t* keep, int64_t, int64_t rows) {
+                              for (int64_t row = 0; row < rows; ++row) {
+                                if (keep != nullptr && keep[row] == 0) continue;
+                                const uint64_t offset = words[row] - range_.low;
+                                before += offset < share.begin ? 1 : 0;
+                                if (offset >= share.begin && offset < share.end)
+                                  bits[offset >> 6] |= uint64_t{1} << (offset & 63);
+                              }
+                            });
     }
     return before;
   }
@@ -215,22 +228,24 @@ class Ranked final : public WordLookup {
     uint32_t ranks[kVectorRows];
     each_chunk_backwards(source, [&](const WordSource::Chunk& chunk) {
       if (!share.touches(chunk)) return;
-      each_vector_backwards(source, chunk, [&](const uint64_t* words, const uint8_t* keep, int64_t first, int64_t rows) {
-        uint64_t own[kVectorRows];
-        uint32_t places[kVectorRows];
-        int64_t count = 0;
-        for (int64_t row = rows - 1; row >= 0; --row) {
-          const uint64_t offset = words[row] - range_.low;
-          own[count] = words[row];
-          places[count] = static_cast<uint32_t>(first + row);
-          count += offset >= share.begin && offset < share.end && (keep == nullptr || keep[row] != 0) ? 1 : 0;
-        }
-        // Only bits of the share are looked at: others may be changing.
-        join_loops().find_ranked(own, count, ranked, ranks);
-        for (int64_t index = 0; index < count; ++index) {
-          links[ranks[index]] = chain.before(links[ranks[index]], places[index]);
-        }
-      });
+      each_vector_backwards(
+          source, chunk, [&](const uint64_t* words, const uint8_t* keep, int64_t first, int64_t rows) {
+            uint64_t own[kVectorRows];
+            uint32_t places[kVectorRows];
+            int64_t count = 0;
+            for (int64_t row = rows - 1; row >= 0; --row) {
+              const uint64_t offset = words[row] - range_.low;
+              own[count] = words[row];
+              places[count] = static_cast<uint32_t>(first + row);
+              count +=
+                  offset >= share.begin && offset < share.end && (keep == nullptr || keep[row] != 0) ? 1 : 0;
+            }
+            // Only bits of the share are looked at: others may be changing.
+            join_loops().find_ranked(own, count, ranked, ranks);
+            for (int64_t index = 0; index < count; ++index) {
+              links[ranks[index]] = chain.before(links[ranks[index]], places[index]);
+            }
+          });
     });
   }
 
@@ -243,7 +258,8 @@ class Ranked final : public WordLookup {
 
 class Hash final : public WordLookup {
  public:
-  Hash(const WordSource& source, int parts) : capacity_(hash_capacity(source.valid)), late_(static_cast<size_t>(parts)) {
+  Hash(const WordSource& source, int parts)
+      : capacity_(hash_capacity(source.valid)), late_(static_cast<size_t>(parts)) {
     if (capacity_ > UINT32_MAX) throw std::bad_alloc();
     slots_.resize(static_cast<int64_t>(capacity_));
   }
@@ -258,34 +274,37 @@ class Hash final : public WordLookup {
     late.clear();
     ChainWriter chain(chains);
     each_chunk_backwards(source, [&](const WordSource::Chunk& chunk) {
-      each_vector_backwards(source, chunk, [&](const uint64_t* words, const uint8_t* keep, int64_t first, int64_t rows) {
-        uint64_t own[kVectorRows];
-        uint32_t places[kVectorRows];
-        uint32_t homes[kVectorRows];
-        int64_t count = 0;
-        for (int64_t row = rows - 1; row >= 0; --row) {
-          const uint64_t home = home_of(join_hash(words[row]), capacity_);
-          own[count] = words[row];
-          places[count] = static_cast<uint32_t>(first + row);
-          homes[count] = static_cast<uint32_t>(home);
-          count += home >= begin && home < end && (keep == nullptr || keep[row] != 0) ? 1 : 0;
-        }
-        for (int64_t index = 0; index < count; ++index) __builtin_prefetch(slots_.data() + homes[index], 1);
-        for (int64_t index = 0; index < count; ++index) {
-          const uint64_t at = place(own[index], homes[index], end);
-          if (at == end) {
-            // It belongs into slots of the next part, which only `finish` may touch.
-            late.push_back({own[index], places[index]});
-          } else {
-            insert(chain, slots_[static_cast<int64_t>(at)], own[index], places[index]);
-          }
-        }
-      });
+      each_vector_backwards(
+          source, chunk, [&](const uint64_t* words, const uint8_t* keep, int64_t first, int64_t rows) {
+            uint64_t own[kVectorRows];
+            uint32_t places[kVectorRows];
+            uint32_t homes[kVectorRows];
+            int64_t count = 0;
+            for (int64_t row = rows - 1; row >= 0; --row) {
+              const uint64_t home = home_of(join_hash(words[row]), capacity_);
+              own[count] = words[row];
+              places[count] = static_cast<uint32_t>(first + row);
+              homes[count] = static_cast<uint32_t>(home);
+              count += home >= begin && home < end && (keep == nullptr || keep[row] != 0) ? 1 : 0;
+            }
+            for (int64_t index = 0; index < count; ++index)
+              __builtin_prefetch(slots_.data() + homes[index], 1);
+            for (int64_t index = 0; index < count; ++index) {
+              const uint64_t at = place(own[index], homes[index], end);
+              if (at == end) {
+                // It belongs into slots of the next part, which only `finish` may touch.
+                late.push_back({own[index], places[index]});
+              } else {
+                insert(chain, slots_[static_cast<int64_t>(at)], own[index], places[index]);
+              }
+            }
+          });
     });
   }
 
   void finish(Chains& chains) override {
-    if (std::all_of(late_.begin(), late_.end(), [](const std::vector<Late>& late) { return late.empty(); })) return;
+    if (std::all_of(late_.begin(), late_.end(), [](const std::vector<Late>& late) { return late.empty(); }))
+      return;
     chains.make();  // whatever fails for want of memory must fail before anything is changed
     ChainWriter chain(chains);
     for (std::vector<Late>& late : late_) {
@@ -340,10 +359,13 @@ std::unique_ptr<WordLookup> make_lookup(const WordSource& source, int parts) {
   const WordRange range = source.words.range();
   const auto rows = static_cast<uint64_t>(source.valid);
   // Fewer values than these are also few enough for their number not to wrap around.
-  const auto fits = [&](uint64_t per_row, uint64_t small) { return range.reach < std::max(rows * per_row, small); };
+  const auto fits = [&](uint64_t per_row, uint64_t small) {
+    return range.reach < std::max(rows * per_row, small);
+  };
   if (source.words.is_integer_like()) {
     if (source.ascending && range.reach + 1 == rows) return std::make_unique<Sequence>(range);
-    if (source.ascending && fits(kRankedBitsPerRow, kBitsSmall)) return std::make_unique<Ranked>(source, false);
+    if (source.ascending && fits(kRankedBitsPerRow, kBitsSmall))
+      return std::make_unique<Ranked>(source, false);
     if (fits(kDirectCellsPerRow, kDirectCellsSmall)) return std::make_unique<Direct>(range);
     if (fits(kLinkedBitsPerRow, kBitsSmall)) return std::make_unique<Ranked>(source, true);
   }

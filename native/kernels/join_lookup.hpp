@@ -1,4 +1,5 @@
-// From the word of a key to the link of its first build row, in the form that suits the keys a build side turns out to have.
+// From the word of a key to the link of its first build row, in the form that suits the keys a build side
+// turns out to have.
 //
 // Rule: forms differ in memory and in how many lines of it a look-up touches, never in what they find.
 //   sequence  keys in order without a gap: the row is computed, nothing is kept
@@ -6,7 +7,8 @@
 //   linked    the same for keys in any order, with a link a key
 //   direct    a link a value, where there are hardly more values than rows
 //   hash      everything else
-// Built in parts that may run at once and each of which may run again: a part clears what is its own first. Never changes afterwards.
+// Built in parts that may run at once and each of which may run again: a part clears what is its own first.
+// Never changes afterwards.
 #pragma once
 
 #include <cstdint>

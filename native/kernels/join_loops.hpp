@@ -7,7 +7,8 @@
 
 namespace bireme {
 
-// Which of the values from `range.low` on are keys: a bit each; `ranks` counts the keys before each word of bits.
+// Which of the values from `range.low` on are keys: a bit each; `ranks` counts the keys before each word of
+// bits.
 struct RankedBits {
   WordRange range;
   const uint64_t* bits = nullptr;
@@ -20,7 +21,8 @@ struct HashSlot {
   uint32_t unused;
 };
 
-// Open addressing; a key's home is the upper half of its hash scaled to `capacity`, and what is taken moves it on, around the end.
+// Open addressing; a key's home is the upper half of its hash scaled to `capacity`, and what is taken moves
+// it on, around the end.
 struct HashSlots {
   const HashSlot* slots = nullptr;
   uint64_t capacity = 0;
@@ -32,7 +34,9 @@ inline uint64_t join_hash(uint64_t key) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-inline uint64_t home_of(uint64_t hash, uint64_t capacity) { return ((hash >> 32) * capacity) >> 32; }
+inline uint64_t home_of(uint64_t hash, uint64_t capacity) {
+  return ((hash >> 32) * capacity) >> 32;
+}
 
 struct JoinLoops {
   // Each sets heads[row] to the link of the key's first build row, or kNoRow. `rows` is at most kVectorRows.
@@ -44,12 +48,14 @@ struct JoinLoops {
   void (*find_linked)(const uint64_t* words, int64_t rows, const RankedBits& ranked, const uint32_t* links,
                       uint32_t* heads);
   // Links are in `cells`, by value.
-  void (*find_direct)(const uint64_t* words, int64_t rows, WordRange range, const uint32_t* cells, uint32_t* heads);
+  void (*find_direct)(const uint64_t* words, int64_t rows, WordRange range, const uint32_t* cells,
+                      uint32_t* heads);
   void (*find_hashed)(const uint64_t* words, int64_t rows, HashSlots slots, uint32_t* heads);
   // Fills in ranks[word], from `rank` on, for words [begin, end) of bits; returns the rank after them.
   uint32_t (*count_ranks)(const uint64_t* bits, int64_t begin, int64_t end, uint32_t rank, uint32_t* ranks);
   // Writes the positions (from `first` on) and heads of rows that have a head, and returns how many.
-  int64_t (*matches)(const uint32_t* heads, int64_t rows, uint32_t first, uint32_t* positions, uint32_t* found);
+  int64_t (*matches)(const uint32_t* heads, int64_t rows, uint32_t first, uint32_t* positions,
+                     uint32_t* found);
 };
 
 const JoinLoops& join_loops();

@@ -1,5 +1,6 @@
-// Look-ups of vectors of keys. Every loop does the same work for each row, without a branch on what it finds, so that the processor
-// has many rows' misses under way at once; only hashing, which must branch, fetches ahead by itself.
+// Look-ups of vectors of keys. Every loop does the same work for each row, without a branch on what it finds,
+// so that the processor has many rows' misses under way at once; only hashing, which must branch, fetches
+// ahead by itself.
 #include "kernels/join_loops.hpp"
 
 namespace bireme::BIREME_ISA {
@@ -11,7 +12,8 @@ constexpr int64_t kRowsMax = 1024;
 // Slots that stay in the second-level cache are not worth fetching ahead.
 constexpr uint64_t kNearSlots = 16 * 1024;
 
-void find_sequence(const uint64_t* __restrict words, int64_t rows, WordRange range, uint32_t* __restrict heads) {
+void find_sequence(const uint64_t* __restrict words, int64_t rows, WordRange range,
+                   uint32_t* __restrict heads) {
   for (int64_t row = 0; row < rows; ++row) {
     const uint64_t offset = words[row] - range.low;
     heads[row] = offset <= range.reach ? static_cast<uint32_t>(offset) : kNone;
@@ -47,8 +49,8 @@ void find_linked(const uint64_t* __restrict words, int64_t rows, const RankedBit
   }
 }
 
-void find_direct(const uint64_t* __restrict words, int64_t rows, WordRange range, const uint32_t* __restrict cells,
-                 uint32_t* __restrict heads) {
+void find_direct(const uint64_t* __restrict words, int64_t rows, WordRange range,
+                 const uint32_t* __restrict cells, uint32_t* __restrict heads) {
   for (int64_t row = 0; row < rows; ++row) {
     const uint64_t offset = words[row] - range.low;
     const bool inside = offset <= range.reach;
@@ -57,7 +59,8 @@ void find_direct(const uint64_t* __restrict words, int64_t rows, WordRange range
   }
 }
 
-void find_hashed(const uint64_t* __restrict words, int64_t rows, HashSlots slots, uint32_t* __restrict heads) {
+void find_hashed(const uint64_t* __restrict words, int64_t rows, HashSlots slots,
+                 uint32_t* __restrict heads) {
   uint32_t homes[kRowsMax];
   for (int64_t row = 0; row < rows; ++row) {
     homes[row] = static_cast<uint32_t>(home_of(join_hash(words[row]), slots.capacity));
@@ -83,8 +86,8 @@ uint32_t count_ranks(const uint64_t* __restrict bits, int64_t begin, int64_t end
   return rank;
 }
 
-int64_t matches(const uint32_t* __restrict heads, int64_t rows, uint32_t first, uint32_t* __restrict positions,
-                uint32_t* __restrict found) {
+int64_t matches(const uint32_t* __restrict heads, int64_t rows, uint32_t first,
+                uint32_t* __restrict positions, uint32_t* __restrict found) {
   int64_t count = 0;
   for (int64_t row = 0; row < rows; ++row) {
     // Written always, counted only where there is a match: no branch to guess.

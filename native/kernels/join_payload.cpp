@@ -29,12 +29,15 @@ std::string_view text_of(const Column& column, int64_t row) {
 }
 
 bool is_valid_text(const Column& column, int64_t row) {
-  return column.is_valid(row) && (!column.is_dictionary() || column.dictionary->is_valid(column.codes()[row]));
+  return column.is_valid(row) &&
+         (!column.is_dictionary() || column.dictionary->is_valid(column.codes()[row]));
 }
 
 bool same_dictionary(const Column& left, const Column& right) {
-  return left.is_dictionary() && right.is_dictionary() && left.dictionary->values == right.dictionary->values &&
-         left.dictionary->offsets == right.dictionary->offsets && left.dictionary->rows == right.dictionary->rows;
+  return left.is_dictionary() && right.is_dictionary() &&
+         left.dictionary->values == right.dictionary->values &&
+         left.dictionary->offsets == right.dictionary->offsets &&
+         left.dictionary->rows == right.dictionary->rows;
 }
 
 }  // namespace
@@ -53,7 +56,8 @@ JoinPayload::~JoinPayload() = default;
 bool JoinPayload::possible(const std::vector<const Batch*>& chunks) {
   for (const Batch* chunk : chunks) {
     for (const Column& column : chunk->columns()) {
-      if (!can_gather(column.type.kind) || (column.is_dictionary() && !is_string(column.type.kind))) return false;
+      if (!can_gather(column.type.kind) || (column.is_dictionary() && !is_string(column.type.kind)))
+        return false;
     }
   }
   return true;
@@ -63,7 +67,8 @@ JoinPayload::JoinPayload(std::vector<const Batch*> chunks) : chunks_(std::move(c
   first_rows_.push_back(0);
   for (const Batch* chunk : chunks_) first_rows_.push_back(first_rows_.back() + chunk->rows());
   targets_ = std::vector<Target>(static_cast<size_t>(chunks_[0]->count()));
-  for (int column = 0; column < chunks_[0]->count(); ++column) lay_out(targets_[static_cast<size_t>(column)], column);
+  for (int column = 0; column < chunks_[0]->count(); ++column)
+    lay_out(targets_[static_cast<size_t>(column)], column);
 }
 
 void JoinPayload::lay_out(Target& target, int column) {
@@ -76,7 +81,8 @@ void JoinPayload::lay_out(Target& target, int column) {
   }
   for (const Batch* chunk : chunks_) {
     const Column& source = (*chunk)[column];
-    target.has_nulls |= source.may_have_nulls() || (source.is_dictionary() && source.dictionary->may_have_nulls());
+    target.has_nulls |=
+        source.may_have_nulls() || (source.is_dictionary() && source.dictionary->may_have_nulls());
   }
   if (target.has_nulls) out.validity = Buffer::zeroed(bitmap_bytes(out.rows));
   out.null_count = target.has_nulls ? -1 : 0;
@@ -130,10 +136,13 @@ void JoinPayload::lay_out_text(Target& target, int column) {
     if (!source.is_dictionary() && !source.may_have_nulls()) {
       total += source.rows == 0 ? 0 : source.offsets[source.rows] - source.offsets[0];
     } else {
-      for (int64_t row = 0; row < source.rows; ++row) total += static_cast<int64_t>(text_of(source, row).size());
+      for (int64_t row = 0; row < source.rows; ++row)
+        total += static_cast<int64_t>(text_of(source, row).size());
     }
     if (total > std::numeric_limits<int32_t>::max()) {
-      throw Unsupported("more than 2 GiB of text in one column of a join's build side; build the other side or fewer columns");
+      throw Unsupported(
+          "more than 2 GiB of text in one column of a join's build side; build the other side or fewer "
+          "columns");
     }
   }
   target.column.offsets = Buffer((target.column.rows + 1) * 4);
@@ -168,7 +177,8 @@ void JoinPayload::copy_column(Target& target, int column, size_t chunk) const {
     copy_text(target, source, chunk);
   } else {
     const int64_t width = width_of(out.type.kind);
-    std::memcpy(out.values.as<char>() + first * width, source.values, static_cast<size_t>(source.rows * width));
+    std::memcpy(out.values.as<char>() + first * width, source.values,
+                static_cast<size_t>(source.rows * width));
   }
 }
 
@@ -186,9 +196,11 @@ void JoinPayload::copy_text(Target& target, const Column& source, size_t chunk) 
   int64_t at = target.first_bytes[chunk];
   if (!source.is_dictionary() && !source.may_have_nulls()) {
     const int64_t shift = at - source.offsets[0];
-    for (int64_t row = 0; row < source.rows; ++row) offsets[row] = static_cast<int32_t>(source.offsets[row] + shift);
+    for (int64_t row = 0; row < source.rows; ++row)
+      offsets[row] = static_cast<int32_t>(source.offsets[row] + shift);
     const int32_t length = source.offsets[source.rows] - source.offsets[0];
-    if (length > 0) std::memcpy(bytes + at, source.as<char>() + source.offsets[0], static_cast<size_t>(length));
+    if (length > 0)
+      std::memcpy(bytes + at, source.as<char>() + source.offsets[0], static_cast<size_t>(length));
     return;
   }
   for (int64_t row = 0; row < source.rows; ++row) {

@@ -1,7 +1,8 @@
 // The columns of a build side, put together from the chunks in which they came.
 //
-// Rule: memory is laid out once, when all chunks are known; then each chunk is copied to its place, by any thread. Dictionary-encoded
-// strings stay codes where the chunks' dictionaries together are small; else they become text.
+// Rule: memory is laid out once, when all chunks are known; then each chunk is copied to its place, by any
+// thread. Dictionary-encoded strings stay codes where the chunks' dictionaries together are small; else they
+// become text.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +19,15 @@ class JoinPayload {
   // Whether the columns of these chunks can be put together here.
   static bool possible(const std::vector<const Batch*>& chunks);
 
-  // The chunks must outlive it, and there is at least one. Throws Unsupported where text exceeds what 32-bit offsets reach.
+  // The chunks must outlive it, and there is at least one. Throws Unsupported where text exceeds what 32-bit
+  // offsets reach.
   explicit JoinPayload(std::vector<const Batch*> chunks);
   ~JoinPayload();
 
   void copy(size_t chunk);
 
-  // What was made, when all chunks are copied. Of a column of codes, `dictionaries` has the entries at its position.
+  // What was made, when all chunks are copied. Of a column of codes, `dictionaries` has the entries at its
+  // position.
   struct Result {
     int64_t rows = 0;
     std::vector<OutputColumn> columns;

@@ -19,14 +19,17 @@ constexpr int64_t kPieceRows = 131'072;
 constexpr int64_t kJudgedPairs = 16'384;
 
 // Others may mark the same row at the same time.
-void mark(uint8_t* matched, uint32_t row) { std::atomic_ref<uint8_t>(matched[row]).store(1, std::memory_order_relaxed); }
+void mark(uint8_t* matched, uint32_t row) {
+  std::atomic_ref<uint8_t>(matched[row]).store(1, std::memory_order_relaxed);
+}
 
 bool is_marked(const uint8_t* matched, uint32_t row) {
   return std::atomic_ref<uint8_t>(const_cast<uint8_t&>(matched[row])).load(std::memory_order_relaxed) != 0;
 }
 
 [[noreturn]] void fail_many() {
-  throw CardinalityFault("a scalar subquery gave more than one row; add LIMIT 1 or an aggregate such as max()");
+  throw CardinalityFault(
+      "a scalar subquery gave more than one row; add LIMIT 1 or an aggregate such as max()");
 }
 
 bool counts_up(const uint32_t* positions, int64_t rows) {
@@ -52,7 +55,8 @@ OutputColumn bools(const std::vector<uint8_t>& values, const std::vector<uint8_t
   OutputColumn column{.type = simple_type(Kind::Bool), .rows = rows};
   column.values = Buffer::zeroed(bitmap_bytes(rows));
   auto* bits = column.values.as<uint8_t>();
-  for (int64_t row = 0; row < rows; ++row) bits[row >> 3] |= static_cast<uint8_t>(values[static_cast<size_t>(row)] << (row & 7));
+  for (int64_t row = 0; row < rows; ++row)
+    bits[row >> 3] |= static_cast<uint8_t>(values[static_cast<size_t>(row)] << (row & 7));
   if (unknown == nullptr) return column;
   column.validity = Buffer::zeroed(bitmap_bytes(rows));
   auto* valid = column.validity.as<uint8_t>();
@@ -76,7 +80,8 @@ void PairCursor::look_up() {
   reader_.find(begin_, length_, heads_);
 }
 
-int64_t PairCursor::fill(uint32_t* positions, uint32_t* found, int64_t capacity, bool missing, const uint8_t* skip) {
+int64_t PairCursor::fill(uint32_t* positions, uint32_t* found, int64_t capacity, bool missing,
+                         const uint8_t* skip) {
   int64_t pairs = 0;
   const bool simple = table_.is_unique() && !missing && skip == nullptr;
   for (;;) {
@@ -86,7 +91,8 @@ int64_t PairCursor::fill(uint32_t* positions, uint32_t* found, int64_t capacity,
     }
     if (simple && row_ == 0) {
       if (pairs + length_ > capacity) return pairs;
-      pairs += join_loops().matches(heads_, length_, static_cast<uint32_t>(begin_), positions + pairs, found + pairs);
+      pairs += join_loops().matches(heads_, length_, static_cast<uint32_t>(begin_), positions + pairs,
+                                    found + pairs);
       row_ = length_;
       continue;
     }
@@ -113,7 +119,10 @@ int64_t PairCursor::fill(uint32_t* positions, uint32_t* found, int64_t capacity,
 }
 
 ProbeRun::ProbeRun(const ProbePlan& plan, Batch stream, Batch keys)
-    : plan_(plan), stream_(std::move(stream)), keys_(std::move(keys)), cursor_(*plan.table, keys_.columns(), stream_.rows()) {
+    : plan_(plan),
+      stream_(std::move(stream)),
+      keys_(std::move(keys)),
+      cursor_(*plan.table, keys_.columns(), stream_.rows()) {
   if (keys_.rows() != stream_.rows()) throw EngineBug("a probe got another number of keys than of rows");
 }
 
@@ -122,15 +131,21 @@ std::optional<JoinPiece> ProbeRun::next() {
   switch (plan_.kind) {
     case ProbeKind::Inner:
     case ProbeKind::Left:
-    case ProbeKind::Single: return next_pairs();
+    case ProbeKind::Single:
+      return next_pairs();
     case ProbeKind::Semi:
-    case ProbeKind::Anti: done_ = true; return chosen_rows();
-    case ProbeKind::Mark: done_ = true; return marked_rows();
+    case ProbeKind::Anti:
+      done_ = true;
+      return chosen_rows();
+    case ProbeKind::Mark:
+      done_ = true;
+      return marked_rows();
   }
   throw EngineBug("a probe of no kind");
 }
 
-// ------------------------------------------------------------------------------------------------------------ pairs
+// ------------------------------------------------------------------------------------------------------------
+// pairs
 
 std::optional<JoinPiece> ProbeRun::next_pairs() {
   pairs_ = 0;
@@ -150,13 +165,15 @@ std::optional<JoinPiece> ProbeRun::next_pairs() {
 
 void ProbeRun::fill_pairs() {
   const bool missing = plan_.kind != ProbeKind::Inner;
-  const int64_t capacity = plan_.table->is_unique() ? std::min(kPieceRows, std::max(stream_.rows(), kVectorRows)) : kPieceRows;
+  const int64_t capacity =
+      plan_.table->is_unique() ? std::min(kPieceRows, std::max(stream_.rows(), kVectorRows)) : kPieceRows;
   positions_.resize(capacity);
   found_.resize(capacity);
   pairs_ = cursor_.fill(positions_.data(), found_.data(), capacity, missing, nullptr);
   if (plan_.kind != ProbeKind::Single) return;
   for (int64_t pair = 0; pair < pairs_; ++pair) {
-    // Rows come in order, so equal neighbours are two matches of one row; a row may begin in one piece and go on in the next.
+    // Rows come in order, so equal neighbours are two matches of one row; a row may begin in one piece and go
+    // on in the next.
     if (open_row_ == int64_t{positions_[pair]} + 1) fail_many();
     open_row_ = int64_t{positions_[pair]} + 1;
   }
@@ -196,7 +213,8 @@ void ProbeRun::give(uint32_t position, uint32_t row) {
 
 // Keeps the pairs for which the residual is TRUE, and returns how many.
 int64_t ProbeRun::judge(uint32_t* positions, uint32_t* found, int64_t pairs) {
-  return keep_true(*plan_.residual, plan_.stream_columns, stream_, plan_.table->payload(), positions, found, pairs);
+  return keep_true(*plan_.residual, plan_.stream_columns, stream_, plan_.table->payload(), positions, found,
+                   pairs);
 }
 
 JoinPiece ProbeRun::gathered(int64_t rows) {
@@ -215,7 +233,8 @@ void ProbeRun::gather_left(JoinPiece& piece, const uint32_t* positions, int64_t 
   for (int column : plan_.left_output) piece.left.push_back(gather(stream_[column], positions, rows, false));
 }
 
-// ------------------------------------------------------------------------------------------------------- rows, once
+// -------------------------------------------------------------------------------------------------------
+// rows, once
 
 // Whether each row has a pair: 1 or 0.
 std::vector<uint8_t> ProbeRun::found_rows() {
@@ -235,7 +254,8 @@ std::vector<uint8_t> ProbeRun::found_rows() {
   return found;
 }
 
-// Judges a few pairs of each row that is still open, then more of those that are left: a row whose first pair is good costs one.
+// Judges a few pairs of each row that is still open, then more of those that are left: a row whose first pair
+// is good costs one.
 void ProbeRun::judge_found(std::vector<uint8_t>& found) {
   struct Open {
     uint32_t position;
@@ -321,7 +341,8 @@ JoinPiece ProbeRun::marked_rows() {
   return piece;
 }
 
-// ------------------------------------------------------------------------------------------------------------ marks
+// ------------------------------------------------------------------------------------------------------------
+// marks
 
 void ProbeRun::mark_matches() {
   if (plan_.residual == nullptr) {
@@ -333,7 +354,8 @@ void ProbeRun::mark_matches() {
       for (int64_t row = 0; row < rows; ++row) {
         // Rows of one key are marked together, so the first one tells for all.
         if (heads[row] == kNoRow || is_marked(plan_.matched, row_of(heads[row]))) continue;
-        for (uint32_t link = heads[row]; link != kNoRow; link = has_more(link) ? plan_.table->next(link) : kNoRow) {
+        for (uint32_t link = heads[row]; link != kNoRow;
+             link = has_more(link) ? plan_.table->next(link) : kNoRow) {
           mark(plan_.matched, row_of(link));
         }
       }
@@ -343,7 +365,8 @@ void ProbeRun::mark_matches() {
   block_positions_.resize(kJudgedPairs);
   block_found_.resize(kJudgedPairs);
   while (!cursor_.at_end()) {
-    int64_t pairs = cursor_.fill(block_positions_.data(), block_found_.data(), kJudgedPairs, false, plan_.matched);
+    int64_t pairs =
+        cursor_.fill(block_positions_.data(), block_found_.data(), kJudgedPairs, false, plan_.matched);
     pairs = judge(block_positions_.data(), block_found_.data(), pairs);
     for (int64_t pair = 0; pair < pairs; ++pair) mark(plan_.matched, block_found_[pair]);
   }

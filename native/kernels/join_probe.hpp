@@ -1,8 +1,8 @@
 // Joining batches of a stream with a table: what backends/base.py calls a Prober.
 //
-// Rule: everything happens per batch of the stream, in pieces of bounded size however many matches a row has; output rows are in the
-// order of the stream's rows, and for each of them in the order of the build's. Pairs of equal keys that a residual must judge are
-// gathered by blocks, and only the columns it reads.
+// Rule: everything happens per batch of the stream, in pieces of bounded size however many matches a row has;
+// output rows are in the order of the stream's rows, and for each of them in the order of the build's. Pairs
+// of equal keys that a residual must judge are gathered by blocks, and only the columns it reads.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ struct ProbePlan {
   ProbeKind kind = ProbeKind::Inner;
   std::vector<int> left_output;   // columns of the stream
   std::vector<int> right_output;  // columns of the build side; of Mark: any means the mark
-  // The marks of IN over one key: NULL where an equal row may exist. Of Anti and Mark only, without a residual.
+  // The marks of IN over one key: NULL where an equal row may exist. Of Anti and Mark only, without a
+  // residual.
   bool null_aware = false;
   // A predicate over the stream's columns followed by the build's; null: none.
   const Program* residual = nullptr;
@@ -47,8 +48,9 @@ class PairCursor {
  public:
   PairCursor(const JoinTable& table, std::span<const Column> keys, int64_t rows);
 
-  // Fills in at most `capacity` pairs and returns how many; fewer than that only at the end. With `missing`, rows without a pair come
-  // with kMissingRow. Pairs with a build row for which skip[row] != 0 are left out, unless `skip` is null.
+  // Fills in at most `capacity` pairs and returns how many; fewer than that only at the end. With `missing`,
+  // rows without a pair come with kMissingRow. Pairs with a build row for which skip[row] != 0 are left out,
+  // unless `skip` is null.
   int64_t fill(uint32_t* positions, uint32_t* found, int64_t capacity, bool missing, const uint8_t* skip);
   // Rows whose pairs have all been given.
   int64_t rows_done() const { return begin_ + row_; }
@@ -60,9 +62,9 @@ class PairCursor {
   const JoinTable& table_;
   JoinHeads reader_;
   int64_t rows_;
-  int64_t begin_ = 0;   // of the vector at hand
-  int64_t length_ = 0;  // its rows
-  int64_t row_ = 0;     // in the vector
+  int64_t begin_ = 0;       // of the vector at hand
+  int64_t length_ = 0;      // its rows
+  int64_t row_ = 0;         // in the vector
   uint32_t link_ = kNoRow;  // of the row, where its pairs were interrupted
   uint32_t heads_[kVectorRows];
 };

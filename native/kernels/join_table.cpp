@@ -42,8 +42,10 @@ JoinTable::JoinTable(std::vector<Type> types, int null_equal_count, int64_t rows
   }
 }
 
-JoinTable::JoinTable(const Batch& keys, int null_equal_count) : JoinTable(types_of(keys), null_equal_count, keys.rows()) {
-  const JoinBuild::Part part{keys.columns(), 0, keys.rows(), facts_of(keys.columns(), keys.rows(), null_equal_count)};
+JoinTable::JoinTable(const Batch& keys, int null_equal_count)
+    : JoinTable(types_of(keys), null_equal_count, keys.rows()) {
+  const JoinBuild::Part part{keys.columns(), 0, keys.rows(),
+                             facts_of(keys.columns(), keys.rows(), null_equal_count)};
   JoinBuild::build_at_once(*this, {&part, 1});
 }
 
@@ -55,7 +57,9 @@ int64_t JoinTable::nbytes() const {
 }
 
 std::string JoinTable::form() const {
-  std::string form = lookup_ != nullptr ? lookup_->form() : index_ != nullptr ? "an index of keys" : "every row";
+  std::string form = lookup_ != nullptr  ? lookup_->form()
+                     : index_ != nullptr ? "an index of keys"
+                                         : "every row";
   const bool has_keys = lookup_ != nullptr || index_ != nullptr;
   if (has_keys && !is_unique()) form += ", keys repeat";
   return form;
@@ -93,14 +97,16 @@ void JoinTable::chain_everything() {
   links_.clear();
   links_.resize(1, kNoRow);
   ChainWriter chain(chains_);
-  for (int64_t row = rows() - 1; row >= 0; --row) links_[0] = chain.before(links_[0], static_cast<uint32_t>(row));
+  for (int64_t row = rows() - 1; row >= 0; --row)
+    links_[0] = chain.before(links_[0], static_cast<uint32_t>(row));
 }
 
 std::shared_ptr<const KeyFilter> JoinTable::key_filter() const {
   std::call_once(filter_once_, [this] {
     if (null_equal_count_ > 0 || types_.empty()) return;
     if (lookup_ != nullptr) {
-      filter_ = make_key_filter(types_, words_, [this](const WordVisit& visit) { lookup_->each_word(visit); });
+      filter_ =
+          make_key_filter(types_, words_, [this](const WordVisit& visit) { lookup_->each_word(visit); });
     } else {
       Cells<uint32_t> all;
       for (uint32_t entry = 0; entry < index_->size(); ++entry) all.push_back(entry);
@@ -133,7 +139,8 @@ std::vector<OutputColumn> JoinTable::match(const Batch& keys) const {
   std::vector<OutputColumn> out;
   for (const Cells<int64_t>* numbers : {&probe, &build}) {
     out.push_back(row_numbers(numbers->size()));
-    if (!numbers->empty()) std::memcpy(out.back().values.data(), numbers->data(), static_cast<size_t>(numbers->size()) * 8);
+    if (!numbers->empty())
+      std::memcpy(out.back().values.data(), numbers->data(), static_cast<size_t>(numbers->size()) * 8);
   }
   return out;
 }
@@ -158,7 +165,8 @@ OutputColumn JoinTable::contains(const Batch& keys) const {
 }
 
 JoinHeads::JoinHeads(const JoinTable& table, std::span<const Column> keys) : table_(table) {
-  if (keys.size() != table.types_.size()) throw EngineBug("a join table was asked for another number of keys");
+  if (keys.size() != table.types_.size())
+    throw EngineBug("a join table was asked for another number of keys");
   for (size_t column = 0; column < keys.size(); ++column) {
     if (!same_values(keys[column].type, table.types_[column])) {
       throw EngineBug("a join table of Arrow format '" + table.types_[column].format + "' was asked for '" +

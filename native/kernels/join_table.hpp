@@ -1,7 +1,8 @@
 // A join's build side, to be looked up: what backends/base.py calls a JoinTable.
 //
-// Rule: a key leads to the link of its first build row (join_chain.hpp), by its word where keys have words (join_lookup.hpp), else by a
-// number that an index gives it (group_keys.hpp). Once built it never changes, so any number of threads may look up at once.
+// Rule: a key leads to the link of its first build row (join_chain.hpp), by its word where keys have words
+// (join_lookup.hpp), else by a number that an index gives it (group_keys.hpp). Once built it never changes,
+// so any number of threads may look up at once.
 #pragma once
 
 #include <atomic>
@@ -24,7 +25,8 @@ namespace bireme {
 
 class JoinTable {
  public:
-  // In the first `null_equal_count` columns NULL is a key and equals NULL; rows with NULL elsewhere match nothing.
+  // In the first `null_equal_count` columns NULL is a key and equals NULL; rows with NULL elsewhere match
+  // nothing.
   JoinTable(std::vector<Type> types, int null_equal_count, int64_t rows);
   // Builds at once, from one batch.
   JoinTable(const Batch& keys, int null_equal_count);
@@ -63,7 +65,8 @@ class JoinTable {
   int null_equal_count_;
   Chains chains_;
   bool has_null_key_ = false;
-  // One of: words and their look-up; an index of keys, and the link of each; no keys at all, when every row matches.
+  // One of: words and their look-up; an index of keys, and the link of each; no keys at all, when every row
+  // matches.
   KeyWords words_;
   std::unique_ptr<WordLookup> lookup_;
   std::unique_ptr<KeyIndex> index_;
@@ -80,7 +83,8 @@ class JoinHeads {
   // Throws EngineBug for columns of other types than the build side's.
   JoinHeads(const JoinTable& table, std::span<const Column> keys);
 
-  // Sets heads[row] to the link of the first build row for rows [begin, begin + rows), at most kVectorRows; kNoRow where none is.
+  // Sets heads[row] to the link of the first build row for rows [begin, begin + rows), at most kVectorRows;
+  // kNoRow where none is.
   void find(int64_t begin, int64_t rows, uint32_t* heads);
 
  private:

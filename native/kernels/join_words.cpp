@@ -38,10 +38,12 @@ bool same_values(const Type& left, const Type& right) {
 }
 
 bool KeyWords::possible(std::span<const Column> keys) {
-  return !keys.empty() && std::all_of(keys.begin(), keys.end(), [](const Column& key) { return is_word(key.type.kind); });
+  return !keys.empty() &&
+         std::all_of(keys.begin(), keys.end(), [](const Column& key) { return is_word(key.type.kind); });
 }
 
-bool KeyWords::fit(std::span<const Column> keys, int null_equal_count, const std::vector<WordBounds>& bounds) {
+bool KeyWords::fit(std::span<const Column> keys, int null_equal_count,
+                   const std::vector<WordBounds>& bounds) {
   axes_.clear();
   integer_like_ = keys.size() > 1 || !is_float(keys[0].type.kind);
   if (keys.size() == 1 && null_equal_count == 0) {
@@ -159,7 +161,8 @@ KeyFacts facts_of(std::span<const Column> keys, int64_t rows, int null_equal_cou
     const Column& entries = *keys[column].dictionary;
     std::vector<uint64_t> words(static_cast<size_t>(entries.rows));
     read_words(entries, 0, entries.rows, words.data());
-    key_filter_loops().widen(words.data(), entries.rows, &facts.bounds[column].low, &facts.bounds[column].high);
+    key_filter_loops().widen(words.data(), entries.rows, &facts.bounds[column].low,
+                             &facts.bounds[column].high);
   }
   return facts;
 }

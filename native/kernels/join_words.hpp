@@ -1,8 +1,9 @@
 // Join keys as one machine word a row.
 //
-// Rule: a single column that is a word in canonical form (group_read.hpp) stands for itself. Several columns, or one whose NULL is a
-// key, are numbers to mixed bases: each column counts from the smallest value that the build side has, and 0 is NULL where NULL is a
-// key. So a key outside of what the build side has has no word, and equal words are equal keys.
+// Rule: a single column that is a word in canonical form (group_read.hpp) stands for itself. Several columns,
+// or one whose NULL is a key, are numbers to mixed bases: each column counts from the smallest value that the
+// build side has, and 0 is NULL where NULL is a key. So a key outside of what the build side has has no word,
+// and equal words are equal keys.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,8 @@ class KeyWords {
   // Whether keys of these types can have words.
   static bool possible(std::span<const Column> keys);
 
-  // NULL is a key in the first `null_equal_count` columns. False where the words of several columns would not fit into 64 bits.
+  // NULL is a key in the first `null_equal_count` columns. False where the words of several columns would not
+  // fit into 64 bits.
   bool fit(std::span<const Column> keys, int null_equal_count, const std::vector<WordBounds>& bounds);
 
   // Where the words of keys lie.
@@ -44,7 +46,7 @@ class KeyWords {
     uint64_t base = 0;
     uint64_t reach = 0;  // the largest value is base + reach
     uint64_t stride = 1;
-    uint64_t shift = 0;  // 1 where NULL is a key
+    uint64_t shift = 0;     // 1 where NULL is a key
     bool is_empty = false;  // no value at all
   };
 
@@ -58,15 +60,16 @@ class WordReader {
  public:
   WordReader(const KeyWords& words, std::span<const Column> keys);
 
-  // The words of rows [begin, begin + rows), at most kVectorRows; those of rows without one are anything. `all` says whether every
-  // row has a word; if not, keep()[row] is 0 for those that have none.
+  // The words of rows [begin, begin + rows), at most kVectorRows; those of rows without one are anything.
+  // `all` says whether every row has a word; if not, keep()[row] is 0 for those that have none.
   const uint64_t* read(int64_t begin, int64_t rows, bool& all);
   const uint8_t* keep() const { return keep_; }
 
  private:
   const uint64_t* column_words(size_t column, int64_t begin, int64_t rows);
   bool column_validity(const Column& column, int64_t begin, int64_t rows, uint8_t* valid) const;
-  void add_axis(const KeyWords::Axis& axis, const uint64_t* words, const uint8_t* valid, bool first, int64_t rows);
+  void add_axis(const KeyWords::Axis& axis, const uint64_t* words, const uint8_t* valid, bool first,
+                int64_t rows);
 
   const KeyWords& words_;
   std::span<const Column> keys_;

@@ -236,8 +236,7 @@ class WordFilter final : public Filter {
     std::vector<uint64_t> list;
     // A few keys come in few rows; more rows are not looked through for them.
     if (keys > 1024) return false;
-    each(
-                  [&](const uint64_t* words, int64_t rows) { list.insert(list.end(), words, words + rows); });
+    each([&](const uint64_t* words, int64_t rows) { list.insert(list.end(), words, words + rows); });
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
     if (static_cast<int64_t>(list.size()) > kListMax) return false;
@@ -336,10 +335,12 @@ std::shared_ptr<const KeyFilter> make_key_filter(std::span<const KeyChunk> chunk
   };
   if (keys.empty() || !std::all_of(keys.begin(), keys.end(), has_filter)) return nullptr;
   if (keys.size() > 1 || !is_word(keys[0].type.kind)) return std::make_shared<HashFilter>(chunks);
-  const bool only_keys = std::none_of(chunks.begin(), chunks.end(), [](KeyChunk chunk) { return chunk->front().is_dictionary(); });
+  const bool only_keys = std::none_of(chunks.begin(), chunks.end(),
+                                      [](KeyChunk chunk) { return chunk->front().is_dictionary(); });
   KeyWords words;
   words.fit(keys, 0, {WordBounds{}});
-  return std::make_shared<WordFilter>(std::vector<Type>{keys[0].type}, words, each_word_of(chunks), only_keys);
+  return std::make_shared<WordFilter>(std::vector<Type>{keys[0].type}, words, each_word_of(chunks),
+                                      only_keys);
 }
 
 std::shared_ptr<const KeyFilter> make_key_filter(const std::vector<Type>& types, const KeyWords& words,

@@ -39,8 +39,9 @@ class KeyFilter {
 // The key columns of a part of the build side.
 using KeyChunk = const std::vector<Column>*;
 
-// The best filter for the keys of a build side (range or bitmap for dense domains, list for a few, else blocked Bloom with range).
-// Null where no filter is possible. All chunks have the same types, and there is at least one.
+// The best filter for the keys of a build side (range or bitmap for dense domains, list for a few, else
+// blocked Bloom with range). Null where no filter is possible. All chunks have the same types, and there is
+// at least one.
 std::shared_ptr<const KeyFilter> make_key_filter(std::span<const KeyChunk> chunks);
 inline std::shared_ptr<const KeyFilter> make_key_filter(const Batch& keys) {
   const KeyChunk chunk = &keys.columns();
