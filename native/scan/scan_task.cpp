@@ -209,6 +209,10 @@ bool ScanTask::take_step_by_codes(const Step& step) {
   step.record_by_codes(is_cheap);
   if (!is_cheap) return false;
   const Answers& asked = answers(step, column);
+  if (!asked.keep_any) {
+    keep(nullptr, 0);
+    return true;
+  }
   chosen_ = Buffer(count_ * 4);
   auto* chosen = chosen_.as<uint32_t>();
   const int64_t kept = reading(column, [&](ScannedColumn& chunk) {
@@ -254,6 +258,7 @@ const ScanTask::Answers& ScanTask::answers(const Step& step, int column) {
     columns[static_cast<size_t>(column)] = null.column;
     asked.keep_null = step.condition().run(columns, 1, false).rows == 1;
   }
+  asked.keep_any = asked.keep_null || std::find(asked.keep.begin(), asked.keep.end(), 1) != asked.keep.end();
   asked.known = true;
   return asked;
 }

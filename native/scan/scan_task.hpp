@@ -89,6 +89,7 @@ class ScanTask {
   struct Answers {
     std::vector<uint8_t> keep;
     bool keep_null = false;
+    bool keep_any = false;
     bool known = false;
   };
 

@@ -96,7 +96,10 @@ class TableScan:
             return self._decoded(split, buffers, unread.reason)
         except ColumnFault as fault:
             raise split.damage(fault.column, fault.story) from fault
-        counts.append(done)
+        # Rows that the split itself left out, by what its pages state.
+        skipped = split.rows - done.rows_in
+        dropped = done.dropped_by_conditions + skipped
+        counts.append(done._replace(rows_in=split.rows, dropped_by_conditions=dropped) if skipped else done)
         return batches
 
     def _of_batches(

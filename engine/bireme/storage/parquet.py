@@ -29,9 +29,11 @@ from bireme.plan.expr import Expr
 from bireme.plan.source import TableStatistics
 from bireme.storage.base import Split
 from bireme.storage.local import file_version, translate
+from bireme.storage.parquet_bloom import bloom_filters
 from bireme.storage.parquet_bounds import column_bounds, key_ranges
 from bireme.storage.parquet_decode import ParquetDecoder
 from bireme.storage.parquet_file import ParquetFile, read_file
+from bireme.storage.parquet_pages import page_filters
 from bireme.storage.parquet_sample import ParquetSample
 from bireme.storage.parquet_split import ParquetSplit
 from bireme.storage.parquet_statistics import table_statistics
@@ -115,11 +117,20 @@ class ParquetSource:
         """
         kept = tuple(columns)
         schema = self._schema.select(kept)
+        by_page = page_filters(filters, kept, self._are_clustered(kept)) if filters else ()
+        blooms = {file.path: bloom_filters(file, filters, kept) for file in self.files} if filters else {}
         splits = []
         for decoder, group in self._surviving(kept, tuple(filters)):
-            whole = ParquetSplit(decoder, group, kept, schema)
+            whole = ParquetSplit(decoder, group, kept, schema, by_page, blooms.get(decoder.file.path, ()))
             splits += [whole] if rows_max is None else whole.in_parts(rows_max)
         return splits
+
+    def _are_clustered(self, columns: Sequence[int]) -> list[bool]:
+        """Whether ranges of values tell much; of a single row group that is not known, and may well be so."""
+        if self.split_count() == 1:
+            return [True] * len(columns)
+        found = self.statistics().columns
+        return [found[column].clustered for column in columns]
 
     def _surviving(self, columns: tuple[int, ...], filters: tuple[Expr, ...]) -> list[tuple[ParquetDecoder, int]]:
         """The row groups that filters leave; kept for the filters asked last, as a query is often asked again."""

@@ -39,11 +39,7 @@ class RawBounds(NamedTuple):
 def raw_bounds(file: ParquetFile, column: int) -> list[RawBounds]:
     """The stored statistics of a column that has one leaf, by row group."""
     (leaf,) = file.leaves[column]
-    physical = file.metadata.schema.column(leaf).physical_type
-    kind = file.schema[column].type
-    layout = _NUMBER_FORMATS.get(physical)
-    if layout is not None and kind.is_integer and not kind.is_signed:
-        layout = layout.upper()
+    layout = _layout(file, column)
     order = _known_order(file, leaf, layout)
     found = []
     for group, rows in enumerate(file.row_group_rows):
@@ -129,6 +125,40 @@ def _key_range(rows: int, raw: RawBounds) -> KeyRange | None:
 
 def _key(raw: Raw) -> int:
     return int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else int(raw)
+
+
+BoundsDecoder = Callable[[bytes | None, bytes | None, int | None, int], Bounds]
+
+
+def bounds_decoder(file: ParquetFile, column: int) -> BoundsDecoder | None:
+    """Turns stored bounds (minimum, maximum, NULLs, rows) in the order of a column's type into what they prove; None
+    where nothing is known of that order.
+    """
+    decode_low, decode_high = low_decoder(file, column), high_decoder(file, column)
+    if decode_low is None:
+        return None
+    leaf = file.leaves[column][0]
+    layout = _layout(file, column)
+    if _known_order(file, leaf, layout) is not _Order.OF_TYPE:
+        return None
+
+    def decode(low: bytes | None, high: bytes | None, nulls: int | None, rows: int) -> Bounds:
+        stored_low, stored_high = _stored(low, layout), _stored(high, layout)
+        return Bounds(
+            rows,
+            None if stored_low is None else decode_low(stored_low),
+            None if stored_high is None or decode_high is None else decode_high(stored_high),
+            nulls if nulls is not None and 0 <= nulls <= rows else None,
+        )
+
+    return decode
+
+
+def _layout(file: ParquetFile, column: int) -> str | None:
+    """The format of stored numbers of a column, for `struct`; None for what is stored as bytes."""
+    kind = file.schema[column].type
+    layout = _NUMBER_FORMATS.get(file.metadata.schema.column(file.leaves[column][0]).physical_type)
+    return layout.upper() if layout is not None and kind.is_integer and not kind.is_signed else layout
 
 
 def low_decoder(file: ParquetFile, column: int) -> Decoder | None:

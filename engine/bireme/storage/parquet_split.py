@@ -18,8 +18,10 @@ from bireme.data.types import STRING
 from bireme.errors import SourceCorrupt
 from bireme.storage.base import BATCH_ROWS_MAX, ByteRange, ChunkKey
 from bireme.storage.byte_range import coalesce
+from bireme.storage.parquet_bloom import BloomFilter, may_hold
 from bireme.storage.parquet_decode import Fetched, ParquetDecoder, Wanted
 from bireme.storage.parquet_encoding import Encoding
+from bireme.storage.parquet_pages import PageFilter, surviving_rows
 
 # LZO, and the LZ4 of old writers, which frame it in various ways.
 _PYARROW_CODECS: Final = (3, 5)
@@ -30,10 +32,31 @@ class ParquetSplit:
     asked for.
     """
 
-    __slots__ = ("_columns", "_decoder", "_first", "_ranges", "_rows", "_schema", "row_group", "sharers")
+    __slots__ = (
+        "_blooms",
+        "_columns",
+        "_decoder",
+        "_filters",
+        "_first",
+        "_ranges",
+        "_rows",
+        "_schema",
+        "row_group",
+        "sharers",
+    )
 
-    def __init__(self, decoder: ParquetDecoder, row_group: int, columns: tuple[int, ...], schema: Schema) -> None:
+    def __init__(
+        self,
+        decoder: ParquetDecoder,
+        row_group: int,
+        columns: tuple[int, ...],
+        schema: Schema,
+        filters: tuple[PageFilter, ...] = (),
+        blooms: tuple[BloomFilter, ...] = (),
+    ) -> None:
         self._decoder = decoder
+        self._blooms = blooms
+        self._filters = filters
         self._columns = columns
         self._schema = schema
         self._first = 0
@@ -53,7 +76,7 @@ class ParquetSplit:
         return [self._rows_from(first, end - first, count) for first, end in pairwise(bounds)]
 
     def _rows_from(self, first: int, rows: int, count: int) -> ParquetSplit:
-        part = ParquetSplit(self._decoder, self.row_group, self._columns, self._schema)
+        part = ParquetSplit(self._decoder, self.row_group, self._columns, self._schema, self._filters, self._blooms)
         part._first, part._rows, part._ranges, part.sharers = first, rows, self.ranges, count
         return part
 
@@ -133,7 +156,14 @@ class ParquetSplit:
                 return "pages in the LZ4 or LZO of old writers are decoded by pyarrow"
             chunks.append(chunk)
         group_first = self.first_row - self._first
-        return EncodedRows(tuple(chunks), ((self._first, self._rows),), group_first)
+        return EncodedRows(tuple(chunks), tuple(self._wanted_rows()), group_first)
+
+    def _wanted_rows(self) -> list[tuple[int, int]]:
+        """The rows that Bloom filters and the page index of the file leave."""
+        if self._blooms and not may_hold(self._decoder.file, self.row_group, self._blooms):
+            return []
+        rows = self._first, self._rows
+        return surviving_rows(self._decoder.file, self.row_group, self._filters, rows) if self._filters else [rows]
 
     def _encoded_chunk(self, column: int, encoding: Encoding) -> EncodedChunk:
         file = self._decoder.file

@@ -1,0 +1,144 @@
+"""Rows of a row group that cannot meet a filter, by what a file's page index says of its pages.
+
+Rule: what cannot be read or believed proves nothing, and then all rows stay: the index only saves work. It is asked
+about columns whose row groups hardly overlap, because pages of others span nearly all values too, and only for filters
+that the row group's own statistics leave open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from bireme.errors import StorageError
+from bireme.plan.expr import Expr
+from bireme.plan.tree import columns_used
+from bireme.storage.base import ByteRange
+from bireme.storage.local import LocalByteSource
+from bireme.storage.parquet_bounds import bounds_decoder
+from bireme.storage.parquet_file import ParquetFile
+from bireme.storage.parquet_footer import Place
+from bireme.storage.prune import TRUE, Bounds, may_be_true, truth
+from bireme.storage.thrift_compact import Struct, read_struct
+
+RowRange = tuple[int, int]
+
+
+class PageBounds(NamedTuple):
+    """A page's rows in its row group, and what is proved about its values."""
+
+    first_row: int
+    bounds: Bounds
+
+
+class PageFilter(NamedTuple):
+    """A filter over one scanned column (at `position` of the scan; `column` of the file)."""
+
+    filter: Expr
+    position: int
+    column: int
+
+
+def page_filters(
+    filters: Sequence[Expr], columns: Sequence[int], is_clustered: Sequence[bool]
+) -> tuple[PageFilter, ...]:
+    """The filters that the page index may help with."""
+    found = []
+    for each in filters:
+        used = columns_used(each)
+        if len(used) == 1:
+            (position,) = used
+            if is_clustered[position]:
+                found.append(PageFilter(each, position, columns[position]))
+    return tuple(found)
+
+
+def surviving_rows(file: ParquetFile, row_group: int, filters: Sequence[PageFilter], rows: RowRange) -> list[RowRange]:
+    """Of `rows` (first, count) of a row group those that may meet all filters, as ascending ranges."""
+    ranges = [rows]
+    for each in filters:
+        pages = _open_pages(file, row_group, each)
+        if pages is None:
+            continue
+        ends = [page.first_row for page in pages[1:]] + [file.row_group_rows[row_group]]
+        kept: list[RowRange] = []
+        for page, end in zip(pages, ends, strict=True):
+            if _may_be_true(each, page.bounds):
+                _append(kept, page.first_row, end)
+        ranges = _intersection(ranges, kept)
+    return ranges
+
+
+def _open_pages(file: ParquetFile, row_group: int, each: PageFilter) -> list[PageBounds] | None:
+    """The pages to ask; None where the filter holds for the whole row group, or the file does not tell."""
+    chunk = file.chunk(row_group, file.leaves[each.column][0])
+    decoder = bounds_decoder(file, each.column)
+    if decoder is None or chunk.column_index is None or chunk.offset_index is None:
+        return None
+    whole = decoder(chunk.low, chunk.high, chunk.nulls, file.row_group_rows[row_group])
+    try:
+        if truth(each.filter, _Columns(each.position, whole)) == TRUE:
+            return None
+        return _pages(
+            _read(file, chunk.column_index), _read(file, chunk.offset_index), file.row_group_rows[row_group], decoder
+        )
+    except (ValueError, TypeError, KeyError, IndexError, StorageError):
+        return None
+
+
+def _pages(index: Struct, offsets: Struct, rows: int, decoder: Any) -> list[PageBounds]:
+    firsts = [location.get(3, 0) for location in offsets[1]]
+    if not firsts or firsts[0] != 0 or any(a >= b for a, b in pairwise([*firsts, rows])):
+        raise ValueError("pages are not in the order of rows")
+    nulls = index[5] if len(index.get(5, ())) == len(firsts) else [None] * len(firsts)
+    found = []
+    sizes = [b - a for a, b in pairwise([*firsts, rows])]
+    for first, size, is_null, low, high, count in zip(firsts, sizes, index[1], index[2], index[3], nulls, strict=True):
+        bounds = Bounds(size, nulls=size) if is_null else decoder(low, high, count, size)
+        found.append(PageBounds(first, bounds))
+    return found
+
+
+def _read(file: ParquetFile, place: Place) -> Struct:
+    offset, length = place
+    with LocalByteSource() as source:
+        content = source.read(ByteRange(file.path, offset, length, file.version)).to_pybytes()
+    return read_struct(content, 0)[0]
+
+
+class _Columns(Sequence[Any]):
+    """What `prune` asks for bounds of columns, where those of one column are known."""
+
+    def __init__(self, position: int, bounds: Bounds) -> None:
+        self._position = position
+        self._bounds = bounds
+
+    def __len__(self) -> int:
+        return self._position + 1
+
+    def __getitem__(self, index: Any) -> Any:
+        if index != self._position:
+            raise TypeError("bounds of another column are asked for")
+        return lambda: self._bounds
+
+
+def _may_be_true(each: PageFilter, bounds: Bounds) -> bool:
+    return may_be_true([each.filter], _Columns(each.position, bounds))
+
+
+def _append(ranges: list[RowRange], first: int, end: int) -> None:
+    if ranges and sum(ranges[-1]) == first:
+        ranges[-1] = (ranges[-1][0], end - ranges[-1][0])
+    else:
+        ranges.append((first, end - first))
+
+
+def _intersection(left: Sequence[RowRange], right: Sequence[RowRange]) -> list[RowRange]:
+    found = []
+    for first, count in left:
+        for other, other_count in right:
+            start, end = max(first, other), min(first + count, other + other_count)
+            if start < end:
+                found.append((start, end - start))
+    return found
