@@ -52,6 +52,10 @@ Bytes PageLoader::decompress(Bytes body, int64_t plain_bytes, Buffer& buffer) {
   }
   if (plain_bytes == 0) return {};
   check_ratio(spec_.codec, body, plain_bytes);
+  if (spec_.codec == Codec::Snappy) {
+    const Bytes stored = snappy_stored(body, plain_bytes);
+    if (!stored.empty()) return stored;
+  }
   buffer = Buffer(plain_bytes + kWildCopyBytes);
   auto* out = buffer.as<uint8_t>();
   if (spec_.codec == Codec::Snappy) {

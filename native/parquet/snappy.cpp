@@ -133,6 +133,24 @@ struct Decompression {
 
 }  // namespace
 
+Bytes snappy_stored(Bytes in, int64_t bytes) {
+  constexpr int64_t kSizesBytesMax = 11;  // of the length of it all, a tag, and the length of a literal
+  const auto overhead = static_cast<int64_t>(in.size()) - bytes;
+  if (overhead < 2 || overhead > kSizesBytesMax) return {};
+  Cursor cursor(in);
+  if (cursor.varint() != static_cast<uint64_t>(bytes)) return {};
+  const uint8_t tag = cursor.byte();
+  const int size_bytes = (tag >> 2) - 59;
+  if ((tag & 3) != 0) return {};
+  uint64_t length = tag >> 2;
+  if (size_bytes > 0) {
+    length = 0;
+    const Bytes size = cursor.take(static_cast<uint64_t>(size_bytes));
+    std::memcpy(&length, size.data(), size.size());
+  }
+  return length + 1 == static_cast<uint64_t>(bytes) && cursor.left() == bytes ? cursor.rest() : Bytes{};
+}
+
 void snappy_decompress(Bytes in, uint8_t* out, int64_t bytes) {
   Cursor cursor(in);
   if (cursor.varint() != static_cast<uint64_t>(bytes))

@@ -9,4 +9,8 @@ namespace bireme::parquet {
 // Corrupt unless exactly that many bytes come out.
 void snappy_decompress(Bytes in, uint8_t* out, int64_t bytes);
 
+// Where all of the `bytes` bytes lie in `in` as they are, as with packed codes that do not compress; empty
+// where they do not.
+Bytes snappy_stored(Bytes in, int64_t bytes);
+
 }  // namespace bireme::parquet
