@@ -46,7 +46,7 @@ class Kernels:
 def test_a_table_is_asked_for_its_size_only_by_its_own_thread() -> None:
     sink = GroupSink(EdgeId(1), GroupSpec((INT64,), ()))
     kernels: Any = Kernels()
-    group = Group(sink, 1, kernels, QueryStates(Levers()), 2)
+    group = Group(sink, 1, kernels, QueryStates(Levers()), 2, 1_000_000)
     sizes: list[int] = []
 
     def fill(slot: int, count: int) -> None:
