@@ -64,20 +64,28 @@ def world():
         yield World(connection, {name: open_arrow(table) for name, table in data.items()})
 
 
+# Tables whose rows one drawn plan may multiply: products of more would take the oracle minutes.
+_MULTIPLIED_MAX = 6
+
+
 class Plans:
     """Draws plans over the tables."""
 
     def __init__(self, draw, world):
         self.draw = draw
         self.world = world
+        self.multiplied = 0
 
     def relation(self, depth) -> Rel:
         if depth == 0:
+            self.multiplied += 1
             return self.leaf()
         kind = self.draw(
             st.sampled_from(["inner", "inner", "inner", "left", "right", "full", "semi", "anti", "mark", "single"])
         )
         left = self.relation(depth - 1)
+        if self.multiplied >= _MULTIPLIED_MAX and kind in ("inner", "left", "right", "full"):
+            kind = "semi"
         right = self.grouped() if kind == "single" else self.relation(self.draw(st.integers(0, min(1, depth - 1))))
         rel: Rel = self.join(left, right, JoinKind(kind))
         if self.draw(st.integers(0, 3)) == 0:
