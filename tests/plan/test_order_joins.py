@@ -65,7 +65,7 @@ def world():
 
 
 # Tables whose rows one drawn plan may multiply: products of more would take the oracle minutes.
-_MULTIPLIED_MAX = 6
+_MULTIPLIED_MAX = 4
 
 
 class Plans:
