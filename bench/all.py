@@ -86,7 +86,7 @@ def sections(options: argparse.Namespace) -> list[Section]:
         "expression": [lineitem],
         "tables": ["--data", str(data)],
         "strings": ["--data", str(data)],
-        "join": [],
+        "join": ["--rows", str(options.rows // 10), "--probes", str(options.rows // 5 * 2)],
     }
     tiny = str(options.data / "tpch-sf0.01")
     found.append(Section("small", "TPC-H at scale 0.01, and a fresh process", script("small.py", tiny, *runs)))
