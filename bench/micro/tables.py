@@ -163,6 +163,12 @@ class Bench:
         yield from self._order_cases()
 
     def _group_cases(self) -> Iterator[Case]:
+        yield from self._sum_cases()
+        yield from self._number_key_cases()
+        yield from self._text_key_cases()
+
+    def _sum_cases(self) -> Iterator[Case]:
+        """Many sums over few groups, and over all rows."""
         measures = "l_quantity l_extendedprice l_discount l_tax"
         q1 = [
             *(step("sum", at, MONEY) for at in (2, 3, 4, 5)),
@@ -178,6 +184,18 @@ class Bench:
             "select l_returnflag, l_linestatus, sum(l_quantity), sum(l_extendedprice), sum(l_discount), sum(l_tax), "
             "avg(l_quantity), avg(l_extendedprice), avg(l_discount), count(*) from lineitem group by all",
         )
+        yield self.group(
+            "group: none, sums",
+            self.lineitem,
+            "",
+            [shifted(each, -2) for each in q1],
+            measures,
+            "select sum(l_quantity), sum(l_extendedprice), sum(l_discount), sum(l_tax), avg(l_quantity), "
+            "avg(l_extendedprice), "
+            "avg(l_discount), count(*) from lineitem",
+        )
+
+    def _number_key_cases(self) -> Iterator[Case]:
         yield self.group(
             "group: l_orderkey (clustered)",
             self.lineitem,
@@ -210,6 +228,8 @@ class Bench:
             "",
             "select k, count(*) from shuffled group by all",
         )
+
+    def _text_key_cases(self) -> Iterator[Case]:
         yield self.group(
             "group: c_mktsegment (plain)",
             self.customer,
@@ -241,16 +261,6 @@ class Bench:
             [step("min", 1, STRING), step("max", 1, STRING)],
             "c_name",
             "select c_mktsegment, min(c_name), max(c_name) from customer group by all",
-        )
-        yield self.group(
-            "group: none, sums",
-            self.lineitem,
-            "",
-            [shifted(each, -2) for each in q1],
-            measures,
-            "select sum(l_quantity), sum(l_extendedprice), sum(l_discount), sum(l_tax), avg(l_quantity), "
-            "avg(l_extendedprice), "
-            "avg(l_discount), count(*) from lineitem",
         )
 
     def _join_cases(self) -> Iterator[Case]:

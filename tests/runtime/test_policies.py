@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bireme.data.ids import QueryId
 from bireme.runtime.compute.estimate import RECORDS_MAX, History
-from bireme.runtime.compute.policy import RETRIES_MAX, ReadyList, Remedy, rank, remedy
+from bireme.runtime.compute.policy import RETRIES_MAX, ReadyList, Remedy, Yield, inputs_per_task, rank, remedy
 from bireme.runtime.memory.policy import Candidate, choose_demotions, relief
 from bireme.runtime.network.policy import FlowView, choose_send
 from bireme.runtime.preload.policy import ScanView, choose_fetch, promotion_room
@@ -220,3 +220,32 @@ def test_only_flows_with_credit_send_in_the_order_of_the_plan() -> None:
 
 def test_among_equals_the_one_that_waited_longest_sends() -> None:
     assert choose_send([FlowView((1,), 5, 9, 7, "a"), FlowView((1,), 5, 9, 3, "b")]).handle == "b"
+
+
+# ------------------------------------------------------------------------------------- inputs of a task
+
+
+def test_a_task_takes_one_input_until_one_was_timed() -> None:
+    assert inputs_per_task(Yield(), left=1_000, slots=2, bytes_max=1 << 30) == 1
+
+
+def test_short_inputs_share_a_task_and_long_ones_do_not() -> None:
+    short, long = Yield(0.000_5, 10), Yield(0.05, 10)
+    assert inputs_per_task(short, left=1_000, slots=2, bytes_max=1 << 30) > 1
+    assert inputs_per_task(long, left=1_000, slots=2, bytes_max=1 << 30) == 1
+
+
+def test_the_last_inputs_are_left_for_all_slots() -> None:
+    assert inputs_per_task(Yield(0.000_1, 10), left=7, slots=2, bytes_max=1 << 30) == 1
+
+
+def test_a_task_gives_no_more_than_its_share_of_the_edge() -> None:
+    assert inputs_per_task(Yield(0.000_1, 1 << 20), left=1_000, slots=2, bytes_max=8 << 20) == 2
+
+
+@given(st.floats(0, 1), st.integers(0, 1 << 40), st.integers(1, 10_000), st.integers(1, 64), st.integers(1, 1 << 40))
+def test_a_task_takes_at_least_one_input_and_never_more_than_there_are(
+    seconds: float, nbytes: int, left: int, slots: int, bytes_max: int
+) -> None:
+    count = inputs_per_task(Yield(seconds, nbytes), left=left, slots=slots, bytes_max=bytes_max)
+    assert 1 <= count <= left

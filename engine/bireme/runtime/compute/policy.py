@@ -14,7 +14,8 @@ from bireme.data.ids import PipelineId
 from bireme.plan.physical import Dag
 from bireme.runtime.compute.task import Supplier
 
-# A task costs its loop some fifty microseconds and its thread a wake-up: a few milliseconds of work make that small.
+# A task costs its loop some tens of microseconds and its thread a wake-up (`bench/micro/task_overhead.py`): a few
+# milliseconds of work make that small.
 _TASK_SECONDS: Final = 0.004
 _INPUTS_MAX: Final = 16
 # So many tasks a slot are to be left after this one, so that the slots end at about the same time.
