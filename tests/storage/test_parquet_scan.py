@@ -19,6 +19,7 @@ from bireme.errors import DataError, Overflow, SourceCorrupt
 from bireme.plan.expr import Call, Column, Expr, InList, Literal
 from bireme.plan.functions import scalar
 from bireme.session import connect
+from bireme.storage import parquet_pages
 from bireme.storage.parquet import open_parquet
 from bireme.storage.parquet_bloom import xxh64
 
@@ -329,6 +330,34 @@ def test_a_page_index_that_is_no_index_proves_nothing(tmp_path):
     with connect(threads=1) as session:
         session.register("t", str(path))
         assert session.sql("select n from t where n between 10 and 12").collect().column(0).to_pylist() == [10, 11, 12]
+
+
+@pytest.mark.parametrize(("kept_max", "reads_again"), [(16_384, 0), (1, 2 * 2 * 10)])
+def test_page_indexes_are_read_once_and_not_all_are_kept(tmp_path, monkeypatch, kept_max, reads_again):
+    path = tmp_path / "t.parquet"
+    pq.write_table(
+        pa.table({"n": list(range(5000))}),
+        path,
+        row_group_size=500,
+        data_page_size=500,
+        write_page_index=True,
+        write_batch_size=50,
+        use_dictionary=False,
+    )
+    reads = []
+    plainly = parquet_pages._read
+    monkeypatch.setattr(parquet_pages, "_read", lambda file, place: reads.append(place) or plainly(file, place))
+    monkeypatch.setattr(parquet_pages, "_PAGES_KEPT_MAX", kept_max)
+    source = open_parquet(path)
+    filters = [scalar(">=", [Column(0, INT64), Literal(0, INT64)]), scalar("!=", [Column(0, INT64), Literal(7, INT64)])]
+
+    def ranges() -> list[tuple[tuple[int, int], ...]]:
+        return [split.encoded().ranges for split in source.splits([0], filters)]
+
+    first = ranges()
+    assert len(reads) == 2 * 10
+    assert [ranges() for _ in range(2)] == [first, first]
+    assert len(reads) == 2 * 10 + reads_again
 
 
 def test_row_groups_are_skipped_by_bloom_filters(tmp_path):

@@ -21,6 +21,7 @@ from bireme.storage.base import BATCH_ROWS_MAX, ByteRange
 from bireme.storage.fetched import FetchedRanges
 from bireme.storage.parquet_encoding import Encoding, encoding_of
 from bireme.storage.parquet_file import FOREIGN_ERRORS, ParquetFile, parse_metadata
+from bireme.storage.parquet_pages import PageIndex
 from bireme.storage.parquet_plain_footer import plain_footer
 
 _PAGE_HEADERS_BYTES: Final = 4096
@@ -65,6 +66,7 @@ class ParquetDecoder:
     def __init__(self, file: ParquetFile, first_row: int) -> None:
         self.file = file
         self.first_row = first_row
+        self.page_index = PageIndex(file)
         self._metadata: Any = None
         self._are_unscaled: tuple[bool, ...] = ()
         # By the leaves that are read as dictionaries. One reader a thread at most is ever open.

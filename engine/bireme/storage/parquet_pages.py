@@ -2,14 +2,17 @@
 
 Rule: what cannot be read or believed proves nothing, and then all rows stay: the index only saves work. It is asked
 about columns whose row groups hardly overlap, because pages of others span nearly all values too, and only for filters
-that the row group's own statistics leave open.
+that the row group's own statistics leave open. Reading and parsing the index of a chunk costs as much as a small task,
+so what it says is kept.
 """
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from bireme.errors import StorageError
 from bireme.plan.expr import Expr
@@ -24,12 +27,22 @@ from bireme.storage.thrift_compact import Struct, read_struct
 
 RowRange = tuple[int, int]
 
+# Some 200 bytes each, of one file.
+_PAGES_KEPT_MAX: Final = 16_384
+
 
 class PageBounds(NamedTuple):
     """A page's rows in its row group, and what is proved about its values."""
 
     first_row: int
     bounds: Bounds
+
+
+class ChunkPages(NamedTuple):
+    """What is proved about a column chunk as a whole, and about each of its pages."""
+
+    bounds: Bounds
+    pages: list[PageBounds]
 
 
 class PageFilter(NamedTuple):
@@ -54,40 +67,82 @@ def page_filters(
     return tuple(found)
 
 
-def surviving_rows(file: ParquetFile, row_group: int, filters: Sequence[PageFilter], rows: RowRange) -> list[RowRange]:
-    """Of `rows` (first, count) of a row group those that may meet all filters, as ascending ranges."""
-    ranges = [rows]
-    for each in filters:
-        pages = _open_pages(file, row_group, each)
-        if pages is None:
-            continue
-        ends = [page.first_row for page in pages[1:]] + [file.row_group_rows[row_group]]
-        kept: list[RowRange] = []
-        for page, end in zip(pages, ends, strict=True):
-            if _may_be_true(each, page.bounds):
-                _append(kept, page.first_row, end)
-        ranges = _intersection(ranges, kept)
-    return ranges
+class PageIndex:
+    """The page index of one file, read where it is asked for; the pages of recent chunks are kept. Any thread."""
+
+    def __init__(self, file: ParquetFile) -> None:
+        self._file = file
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[int, int], ChunkPages | None] = OrderedDict()
+        self._pages_kept = 0
+
+    def surviving_rows(self, row_group: int, filters: Sequence[PageFilter], rows: RowRange) -> list[RowRange]:
+        """Of `rows` (first, count) of a row group those that may meet all filters, as ascending ranges."""
+        ranges = [rows]
+        for each in filters:
+            pages = self._open_pages(row_group, each)
+            if pages is None:
+                continue
+            ends = [page.first_row for page in pages[1:]] + [self._file.row_group_rows[row_group]]
+            kept: list[RowRange] = []
+            for page, end in zip(pages, ends, strict=True):
+                if _may_be_true(each, page.bounds):
+                    _append(kept, page.first_row, end)
+            ranges = _intersection(ranges, kept)
+        return ranges
+
+    def _open_pages(self, row_group: int, each: PageFilter) -> list[PageBounds] | None:
+        """The pages to ask; None where the filter holds for the whole row group, or the file tells no more."""
+        chunk = self._chunk(row_group, each.column)
+        if chunk is None:
+            return None
+        try:
+            is_met = truth(each.filter, _Columns(each.position, chunk.bounds)) == TRUE
+        except TypeError:  # values that Python does not compare
+            return None
+        return None if is_met else chunk.pages
+
+    def _chunk(self, row_group: int, column: int) -> ChunkPages | None:
+        """What is known of a column chunk; None where the file does not tell, or of one page that is all of it."""
+        key = row_group, column
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        try:
+            chunk = _read_chunk(self._file, row_group, column)
+        except (ValueError, TypeError, KeyError, IndexError, StorageError):
+            chunk = None
+        self._keep(key, chunk)
+        return chunk
+
+    def _keep(self, key: tuple[int, int], chunk: ChunkPages | None) -> None:
+        with self._lock:
+            if key in self._kept:
+                return  # another thread was faster
+            self._kept[key] = chunk
+            self._pages_kept += _weight(chunk)
+            while self._pages_kept > _PAGES_KEPT_MAX and len(self._kept) > 1:
+                self._pages_kept -= _weight(self._kept.popitem(last=False)[1])
 
 
-def _open_pages(file: ParquetFile, row_group: int, each: PageFilter) -> list[PageBounds] | None:
-    """The pages to ask; None where the filter holds for the whole row group, or the file does not tell."""
-    chunk = file.chunk(row_group, file.leaves[each.column][0])
-    decoder = bounds_decoder(file, each.column)
+def _weight(chunk: ChunkPages | None) -> int:
+    return 1 if chunk is None else len(chunk.pages)
+
+
+def _read_chunk(file: ParquetFile, row_group: int, column: int) -> ChunkPages | None:
+    chunk, rows = file.chunk(row_group, file.leaves[column][0]), file.row_group_rows[row_group]
+    decoder = bounds_decoder(file, column)
     if decoder is None or chunk.column_index is None or chunk.offset_index is None:
         return None
-    whole = decoder(chunk.low, chunk.high, chunk.nulls, file.row_group_rows[row_group])
-    try:
-        if truth(each.filter, _Columns(each.position, whole)) == TRUE:
-            return None
-        return _pages(
-            _read(file, chunk.column_index), _read(file, chunk.offset_index), file.row_group_rows[row_group], decoder
-        )
-    except (ValueError, TypeError, KeyError, IndexError, StorageError):
+    offsets = _read(file, chunk.offset_index)
+    if len(offsets[1]) == 1:
         return None
+    pages = _parsed(_read(file, chunk.column_index), offsets, rows, decoder)
+    return ChunkPages(decoder(chunk.low, chunk.high, chunk.nulls, rows), pages)
 
 
-def _pages(index: Struct, offsets: Struct, rows: int, decoder: Any) -> list[PageBounds]:
+def _parsed(index: Struct, offsets: Struct, rows: int, decoder: Any) -> list[PageBounds]:
     firsts = [location.get(3, 0) for location in offsets[1]]
     if not firsts or firsts[0] != 0 or any(a >= b for a, b in pairwise([*firsts, rows])):
         raise ValueError("pages are not in the order of rows")

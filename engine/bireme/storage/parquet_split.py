@@ -21,7 +21,7 @@ from bireme.storage.byte_range import coalesce
 from bireme.storage.parquet_bloom import BloomFilter, may_hold
 from bireme.storage.parquet_decode import Fetched, ParquetDecoder, Wanted
 from bireme.storage.parquet_encoding import Encoding
-from bireme.storage.parquet_pages import PageFilter, surviving_rows
+from bireme.storage.parquet_pages import PageFilter
 
 # LZO, and the LZ4 of old writers, which frame it in various ways.
 _PYARROW_CODECS: Final = (3, 5)
@@ -163,7 +163,7 @@ class ParquetSplit:
         if self._blooms and not may_hold(self._decoder.file, self.row_group, self._blooms):
             return []
         rows = self._first, self._rows
-        return surviving_rows(self._decoder.file, self.row_group, self._filters, rows) if self._filters else [rows]
+        return self._decoder.page_index.surviving_rows(self.row_group, self._filters, rows) if self._filters else [rows]
 
     def _encoded_chunk(self, column: int, encoding: Encoding) -> EncodedChunk:
         file = self._decoder.file
