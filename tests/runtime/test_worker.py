@@ -24,7 +24,7 @@ from bireme.errors import BiremeError, Cancelled, EngineBug, OutOfRoom, Overflow
 from bireme.observe import event as events
 from bireme.operators.base import Emission, Output
 from bireme.plan.hint import DeviceKind, Hint
-from bireme.plan.physical import BuildSink, Dag, GroupSink, GroupSpec, Take
+from bireme.plan.physical import BuildSink, Dag, GroupSink, GroupSpec, Lookup, ScanSource, Take
 from bireme.runtime.query import ResultStream
 from bireme.runtime.worker import Worker
 from bireme.units import MIB
@@ -282,7 +282,8 @@ def test_what_does_not_fit_is_demoted_and_comes_back(pinned: int) -> None:
 
 def test_states_beyond_the_limit_are_out_of_room_not_a_hang() -> None:
     sink = BuildSink("t", (), 0, False)
-    late = dag((pipeline(1, SCAN, sink), pipeline(2, SCAN, emit(1), after=(1,))), (edge(1, (2,)),))
+    reader = ScanSource("t", "1", (0,), (), (Lookup("t", (0,)),))
+    late = dag((pipeline(1, SCAN, sink), pipeline(2, reader, emit(1), after=(1,))), (edge(1, (2,)),))
 
     async def main(worker: Worker) -> None:
         works = {ONE: FakeWork(splits=splits(5, rows=100), state=True, parts=0), TWO: FakeWork(splits=splits(3))}
@@ -290,6 +291,33 @@ def test_states_beyond_the_limit_are_out_of_room_not_a_hang() -> None:
             await rows_of(worker.run(late, FakeStages(works)))
 
     run(main, memory_bytes_max=1_000)
+
+
+def test_a_join_table_is_freed_with_its_last_reader() -> None:
+    reader = ScanSource("t", "1", (0,), (), (Lookup("t", (0,)),))
+    whole = dag(
+        (
+            pipeline(1, SCAN, BuildSink("t", (), 0, False)),
+            pipeline(2, reader, emit(1), after=(1,)),
+            pipeline(3, reader, emit(1), after=(1, 2)),
+            pipeline(4, SCAN, emit(1), after=(3,)),
+        ),
+        (edge(1, (2, 3, 4)),),
+    )
+
+    async def main(worker: Worker) -> None:
+        works = {ONE: FakeWork(splits=splits(5, rows=100), state=True, parts=0)}
+        works |= {PipelineId(number): FakeWork(splits=splits(3)) for number in (2, 3, 4)}
+        stages = FakeStages(works)
+        await rows_of(worker.run(whole, stages))
+        assert stages.counts.tables_freed == ["t"]
+
+    worker = run(main)
+    [freed] = happened(worker, events.TableFreed)
+    assert (freed.pipeline, freed.table, freed.nbytes) == (ONE, "t", 4_000)
+    order = [event for _, event in worker.recorder.events()]
+    ends = [event.pipeline for event in order[: order.index(freed)] if isinstance(event, events.PipelineEnded)]
+    assert ends == [1, 2, 3]
 
 
 # ------------------------------------------------------------------------------------ pressure and ends

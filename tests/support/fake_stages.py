@@ -101,6 +101,7 @@ class Counts:
     shortages: int = 0
     failures: int = 0
     set_closed: int = 0
+    tables_freed: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
 
@@ -252,6 +253,9 @@ class FakeStages:
 
     def is_kept(self, table: str) -> bool:
         return self._is_kept
+
+    def free_table(self, table: str) -> None:
+        self.counts.tables_freed.append(table)
 
     def stop(self) -> None:
         """Fake calls are short."""

@@ -59,6 +59,16 @@ class PipelineEnded(NamedTuple):
     cause: EventId = NO_CAUSE
 
 
+class TableFreed(NamedTuple):
+    """The last pipeline that reads a join table has ended, so the table is gone; `pipeline` had made it."""
+
+    query: QueryId
+    pipeline: PipelineId
+    table: str
+    nbytes: int
+    cause: EventId = NO_CAUSE
+
+
 class TaskEnded(NamedTuple):
     """`wait_seconds` from being ready for a slot to running (promotion included); `bytes_needed` what was reserved."""
 

@@ -41,6 +41,7 @@ class PipelineProfile:
     cache_hit_bytes: int = 0
     cache_hit_count: int = 0
     cache_miss_count: int = 0
+    freed_bytes: int = 0
     ended: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -131,6 +132,9 @@ class Profile:
     def _ended(self, event: events.PipelineEnded) -> None:
         self.pipeline(event.pipeline).ended = event.how
 
+    def _table_freed(self, event: events.TableFreed) -> None:
+        self.pipeline(event.pipeline).freed_bytes += event.nbytes
+
     def _retried(self, event: events.TaskRetried) -> None:
         self.pipeline(event.pipeline).retries += 1
 
@@ -190,6 +194,7 @@ _FOLDS: dict[type, Callable[[Profile, Any], None]] = {
     events.TaskEnded: Profile._task_ended,
     events.PipelineOpened: Profile._opened,
     events.PipelineEnded: Profile._ended,
+    events.TableFreed: Profile._table_freed,
     events.TaskRetried: Profile._retried,
     events.Noted: Profile._noted,
     events.Preloaded: Profile._preloaded,
@@ -222,6 +227,8 @@ def _line(name: str, pipeline: PipelineProfile) -> str:
     ]
     if pipeline.state_bytes_peak:
         parts.append(f"state {format_bytes(pipeline.state_bytes_peak)}")
+    if pipeline.freed_bytes:
+        parts.append(f"freed {format_bytes(pipeline.freed_bytes)} after its last reader")
     if pipeline.preload_bytes:
         parts.append(f"read {format_bytes(pipeline.preload_bytes)} in {format_seconds(pipeline.preload_seconds)}")
     if pipeline.read_by_task_bytes:

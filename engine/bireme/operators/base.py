@@ -50,7 +50,7 @@ class Stage(Protocol):
     sink emits, builds a table or marks matches, and it has no LimitStep): for a STREAM source also in pieces, each with
     a part of the rows, in order, under the same `sequence`.
     `close` also comes after failure and cancellation, once, when no call is running; it frees all state that later
-    pipelines do not need (join tables are freed by `StageSet.close`).
+    pipelines do not need (join tables are freed by `StageSet.free_table`).
     """
 
     @property
@@ -88,6 +88,10 @@ class StageSet(Protocol):
 
     def is_kept(self, table: str) -> bool:
         """Whether what is decoded of a table's column chunks should outlive the query."""
+        ...
+
+    def free_table(self, table: str) -> None:
+        """Every pipeline that reads the join table has ended."""
         ...
 
     def stop(self) -> None:

@@ -94,6 +94,9 @@ class PipelineStages:
     def is_kept(self, table: str) -> bool:
         return self._is_kept(table)
 
+    def free_table(self, table: str) -> None:
+        self._states.tables.pop(table, None)
+
     def stop(self) -> None:
         self._states.stopped = True
 

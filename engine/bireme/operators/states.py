@@ -1,7 +1,7 @@
 """What one pipeline of a query leaves for later ones: join tables and scalars.
 
 Written by the sink that makes them, in the task that makes them; read only by pipelines that the Dag starts after it.
-So nothing here is locked. Freed by `close`, when the query ends.
+So nothing here is locked. Tables go when the last pipeline that reads them has ended, everything when the query ends.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from bireme.clock import Clock
 from bireme.data.batch import Batch
 from bireme.data.ids import BatchId, EdgeId, PipelineId, QueryId, TaskId
 from bireme.errors import BiremeError, EngineBug
+from bireme.observe.event import TableFreed
 from bireme.observe.recorder import Recorder
 from bireme.operators.base import StageSet
 from bireme.plan.physical import Dag, Edge, EdgeSource, Take
@@ -30,6 +31,7 @@ from bireme.runtime.holder.column_cache import ColumnCache
 from bireme.runtime.holder.state import Entry, Feed
 from bireme.runtime.memory.ledger import Ledger
 from bireme.runtime.pipeline import LivePipeline, Phase
+from bireme.runtime.table_lives import Spent, TableLives
 
 
 class Services(Protocol):
@@ -90,6 +92,7 @@ class Graph:
         self._any_gated = False
         self.pipelines: dict[PipelineId, LivePipeline] = {}
         self.holders: dict[EdgeId, BatchHolder] = {}
+        self._tables = TableLives(dag)
         self._build()
         self._unended = len(self.pipelines)
         self.result = self.holders[dag.result]
@@ -237,6 +240,15 @@ class Graph:
             for consumer in holder.edge.consumers:
                 self.touch(self.pipelines[consumer])
         self.touch_source(pipeline)
+        for spent in self._tables.ended(pipeline.pipeline.id):
+            self._free(spent)
+
+    def _free(self, spent: Spent) -> None:
+        costs = self.pipelines[spent.maker].costs
+        self.stages.free_table(spent.table)
+        if costs.state_bytes:
+            self.recorder.record(TableFreed(self.query, spent.maker, spent.table, costs.state_bytes))
+            costs.release_state()
 
     # ---------------------------------------------------------------------------------- backpressure
 
@@ -335,10 +347,6 @@ class Graph:
     def _check_quiet(self) -> None:
         if self._quiet is not None and not self._quiet.done() and self._is_quiet():
             self._quiet.set_result(None)
-
-    def fetched(self) -> None:
-        """A fetch has ended, one way or another."""
-        self.settle()
 
     def _guarded(self, step: Callable[[], None]) -> None:
         """Runs a step of ours and of the stages; what it raises fails this query and no other."""

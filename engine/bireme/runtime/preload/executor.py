@@ -216,7 +216,7 @@ class PreloadExecutor:
             read = Preloaded(scan.query, scan.pipeline.id, index, len(buffers), given.room.nbytes, seconds)
             self._recorder.record(read)
         scan.graph.touch(scan)
-        scan.graph.fetched()
+        scan.graph.settle()
 
     # -------------------------------------------------------------------------------------- promoting
 
