@@ -84,6 +84,7 @@ class Outcome:
     retried: int = 0
     cached: int = 0
     hits: int = 0
+    relieved: int = 0
     trace: list[Event] = field(default_factory=list)
 
     def add(self, other: Outcome) -> None:
@@ -95,6 +96,7 @@ class Outcome:
         self.retried += other.retried
         self.cached += other.cached
         self.hits += other.hits
+        self.relieved += other.relieved
         for name, count in other.failed.items():
             self.failed[name] = self.failed.get(name, 0) + count
 
@@ -160,6 +162,7 @@ class SimRun:
         assert case.right_so_far(got), f"{got} does not begin {case.rows}"
         self.outcome.rows += len(got)
         counts = stages.counts
+        self.outcome.relieved += counts.relieved
         assert not counts.faults, counts.faults
         assert (counts.opened, counts.set_closed) == (counts.closed, 1), counts
 

@@ -161,6 +161,25 @@ class Overbooked(NamedTuple):
     cause: EventId = NO_CAUSE
 
 
+class ReliefWanted(NamedTuple):
+    """Memory was short, and a pipeline is to give up what it can of its state: `nbytes`."""
+
+    query: QueryId
+    pipeline: PipelineId
+    nbytes: int
+    cause: EventId = NO_CAUSE
+
+
+class StateRelieved(NamedTuple):
+    """A pipeline has handed over what it kept, as batches, which can be moved."""
+
+    query: QueryId
+    pipeline: PipelineId
+    bytes_before: int
+    bytes_after: int
+    cause: EventId = NO_CAUSE
+
+
 class Demoted(NamedTuple):
     query: QueryId
     edge: EdgeId

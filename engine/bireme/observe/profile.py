@@ -30,6 +30,8 @@ class PipelineProfile:
     run_seconds: float = 0.0
     wait_seconds: float = 0.0
     retries: int = 0
+    reliefs: int = 0
+    relieved_bytes: int = 0
     preload_bytes: int = 0
     scanned_rows: int = 0
     dropped_by_conditions: int = 0
@@ -138,6 +140,11 @@ class Profile:
     def _retried(self, event: events.TaskRetried) -> None:
         self.pipeline(event.pipeline).retries += 1
 
+    def _relieved(self, event: events.StateRelieved) -> None:
+        into = self.pipeline(event.pipeline)
+        into.reliefs += 1
+        into.relieved_bytes += max(0, event.bytes_before - event.bytes_after)
+
     def _noted(self, event: events.Noted) -> None:
         notes = self.pipeline(event.pipeline).notes
         if event.text not in notes:
@@ -196,6 +203,7 @@ _FOLDS: dict[type, Callable[[Profile, Any], None]] = {
     events.PipelineEnded: Profile._ended,
     events.TableFreed: Profile._table_freed,
     events.TaskRetried: Profile._retried,
+    events.StateRelieved: Profile._relieved,
     events.Noted: Profile._noted,
     events.Preloaded: Profile._preloaded,
     events.ReadByTask: Profile._read_by_task,
@@ -239,6 +247,8 @@ def _line(name: str, pipeline: PipelineProfile) -> str:
             f"cache gave {format_bytes(pipeline.cache_hit_bytes)} ({pipeline.cache_hit_count} chunks), "
             f"lacked {pipeline.cache_miss_count} chunks"
         )
+    if pipeline.reliefs:
+        parts.append(f"gave up state {pipeline.reliefs} times, {format_bytes(pipeline.relieved_bytes)}")
     if pipeline.retries:
         parts.append(f"{pipeline.retries} retries")
     return ", ".join(parts + pipeline.notes)

@@ -18,7 +18,7 @@ from bireme.data.record import record_batch, slices
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
 from bireme.errors import CardinalityFault
-from bireme.operators.base import Emission, Output
+from bireme.operators.base import Emission, Output, Relievable, Unrelieved
 from bireme.operators.group import SEQUENCE_SHIFT
 from bireme.operators.order import Order, TopRows
 from bireme.operators.scalar_value import literal_of
@@ -43,12 +43,20 @@ class LiveSink(Protocol):
 
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]: ...
 
+    def relievable(self) -> Relievable:
+        """What it could give up between two tasks; see `base.Stage`. Asked while calls run."""
+        ...
+
+    def relief_parts(self) -> int: ...
+
+    def relieve(self, part: int) -> list[Emission]: ...
+
     def finish_parts(self) -> int: ...
 
     def finish(self, part: int) -> list[Emission]: ...
 
 
-class Emit:
+class Emit(Unrelieved):
     """Puts batches on an edge as they come."""
 
     nbytes = 0
@@ -79,7 +87,7 @@ class Emit:
         return []
 
 
-class Top:
+class Top(Unrelieved):
     """Keeps the first rows, per slot."""
 
     def __init__(self, sink: TopSink, schema: Schema, kernels: Kernels, states: QueryStates, slots: int) -> None:
@@ -116,7 +124,7 @@ class Top:
         return [] if rows is None else [Emission(self._sink.edge, 0, rows)]
 
 
-class KeepScalar:
+class KeepScalar(Unrelieved):
     """Keeps the one value of a scalar subquery."""
 
     nbytes = 0

@@ -16,7 +16,7 @@ from bireme.data import arrays
 from bireme.data.record import concat, record_batch, slices
 from bireme.data.schema import Schema
 from bireme.errors import EngineBug, SourceMisstated
-from bireme.operators.base import Output
+from bireme.operators.base import NOTHING, Output, Relievable
 from bireme.operators.filter_project import FilterProject
 from bireme.operators.group import Group
 from bireme.operators.hash_join import HashJoin
@@ -126,6 +126,16 @@ class PipelineStage:
 
     def enough(self) -> bool:
         return self._limit is not None and self._limit.reached
+
+    def relievable(self) -> Relievable:
+        return NOTHING if self._sink is None else self._sink.relievable()
+
+    def relief_parts(self) -> int:
+        return self._opened_sink().relief_parts()
+
+    def relieve(self, part: int, slot: int) -> Output:
+        sink = self._opened_sink()
+        return output_of(sink, sink.relieve(part))
 
     def finish_parts(self) -> int:
         return self._opened_sink().finish_parts()

@@ -69,11 +69,14 @@ class SplitWork(NamedTuple):
 
 
 class TaskKind(Enum):
-    """What a task runs over: splits of a table, batches of an edge, or nothing, to finish a part of a pipeline."""
+    """What a task runs over: splits of a table, batches of an edge, or nothing, to finish a part of a pipeline, or to
+    give up a part of what it keeps.
+    """
 
     SPLIT = "split"
     BATCHES = "batches"
     FINISH = "finish"
+    RELIEVE = "relieve"
 
 
 class Made:
@@ -256,6 +259,8 @@ class Task:
     def _call(self, contents: Sequence[pa.RecordBatch], slot: int) -> Output:
         if self.kind is TaskKind.BATCHES:
             return self.stage.run_batches(contents, self.sequence, slot)
+        if self.kind is TaskKind.RELIEVE:
+            return self.stage.relieve(self.sequence, slot)
         return self.stage.finish(self.sequence, slot)
 
 
@@ -283,6 +288,10 @@ class Supplier(Protocol):
         ...
 
     def has_work(self) -> bool: ...
+
+    def relief_due(self) -> bool:
+        """Whether its next task gives memory back, and so goes before all others."""
+        ...
 
     def next_task(self) -> Task: ...
 
