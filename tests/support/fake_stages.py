@@ -139,6 +139,9 @@ class FakeStage:
         self._counts.opened += 1
         self._slots = [[] for _ in range(slots)]
 
+    def passes_over(self, sequence: int) -> bool:
+        return False
+
     def run_split(self, split: Split, buffers: Sequence[pa.Buffer], sequence: int, slot: int) -> Output:
         with _Call(self, "split", sequence, slot):
             return self._run(list(split.decode(buffers)), slot)

@@ -91,7 +91,8 @@ class TaskEnded(NamedTuple):
 
 
 class SplitScanned(NamedTuple):
-    """A scan of the backend's own read a split: `rows` of it, of which conditions and runtime filters dropped some.
+    """A scan of the backend's own read a split: `rows` of it, of which conditions, runtime filters and the bound of a
+    top-n dropped some.
 
     `pages_skipped` are those of which no row was wanted, so that they were not decompressed.
     """
@@ -102,6 +103,7 @@ class SplitScanned(NamedTuple):
     rows: int
     dropped_by_conditions: int
     dropped_by_filters: int
+    dropped_by_bound: int
     pages_skipped: int
     bytes_decompressed: int
     cause: EventId = NO_CAUSE

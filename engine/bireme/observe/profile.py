@@ -36,6 +36,7 @@ class PipelineProfile:
     scanned_rows: int = 0
     dropped_by_conditions: int = 0
     dropped_by_filters: int = 0
+    dropped_by_bound: int = 0
     pages_skipped: int = 0
     bytes_decompressed: int = 0
     preload_seconds: float = 0.0
@@ -163,6 +164,7 @@ class Profile:
         into.scanned_rows += event.rows
         into.dropped_by_conditions += event.dropped_by_conditions
         into.dropped_by_filters += event.dropped_by_filters
+        into.dropped_by_bound += event.dropped_by_bound
         into.pages_skipped += event.pages_skipped
         into.bytes_decompressed += event.bytes_decompressed
 
@@ -263,6 +265,8 @@ def _scan_parts(pipeline: PipelineProfile) -> list[str]:
         parts.append(f"conditions dropped {format_rows(pipeline.dropped_by_conditions)} rows")
     if pipeline.dropped_by_filters:
         parts.append(f"runtime filters dropped {format_rows(pipeline.dropped_by_filters)} rows")
+    if pipeline.dropped_by_bound:
+        parts.append(f"the top-n's bound dropped {format_rows(pipeline.dropped_by_bound)} rows")
     if pipeline.pages_skipped:
         parts.append(f"skipped {pipeline.pages_skipped} pages")
     return parts

@@ -85,6 +85,12 @@ class Stage(Protocol):
 
     def open(self, slots: int) -> None: ...
 
+    def passes_over(self, sequence: int) -> bool:
+        """Whether nothing of split number `sequence` is wanted, so that it runs without its bytes. Once true it stays
+        so. On the loop and on any thread, after `open`.
+        """
+        ...
+
     def run_split(self, split: Split, buffers: Sequence[pa.Buffer], sequence: int, slot: int) -> Output: ...
 
     def run_batches(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> Output:

@@ -7,6 +7,7 @@ slot, so nothing is locked. `finish` hands over what was kept.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -23,6 +24,7 @@ from bireme.operators.group import SEQUENCE_SHIFT
 from bireme.operators.order import Order, TopRows
 from bireme.operators.scalar_value import literal_of
 from bireme.operators.states import QueryStates
+from bireme.operators.top_bound import LiveBound
 from bireme.plan.expr import Literal
 from bireme.plan.physical import EmitSink, ScalarSink, TopSink
 from bireme.storage.base import BATCH_ROWS_MAX
@@ -90,8 +92,17 @@ class Emit(Unrelieved):
 class Top(Unrelieved):
     """Keeps the first rows, per slot."""
 
-    def __init__(self, sink: TopSink, schema: Schema, kernels: Kernels, states: QueryStates, slots: int) -> None:
+    def __init__(
+        self,
+        sink: TopSink,
+        schema: Schema,
+        kernels: Kernels,
+        states: QueryStates,
+        slots: int,
+        bound: LiveBound | None,
+    ) -> None:
         self._sink = sink
+        self._bound = bound
         self._names = (*schema.names, "position")
         ordered = Schema((*schema.fields, Field("position", INT64, False)))
         self._order = Order(sink.keys, ordered, kernels, states)
@@ -105,13 +116,17 @@ class Top(Unrelieved):
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
         rows = self._slots[slot]
         if rows is None:
-            rows = self._slots[slot] = TopRows(self._order, self._sink.limit)
+            rows = self._slots[slot] = TopRows(self._order, self._sink.limit, partial(self._learnt, slot))
         position = sequence << SEQUENCE_SHIFT
         for batch in batches:
             positions = arrays.from_numpy(np.arange(position, position + batch.num_rows, dtype=np.int64))
             rows.add(record_batch([*batch.columns, positions], self._names, batch.num_rows))
             position += batch.num_rows
         return []
+
+    def _learnt(self, slot: int, last: Literal, position: int) -> None:
+        if self._bound is not None:
+            self._bound.learn(slot, last, position >> SEQUENCE_SHIFT)
 
     def finish_parts(self) -> int:
         self._slots = [rows for rows in self._slots if rows is not None]

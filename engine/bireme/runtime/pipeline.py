@@ -150,7 +150,7 @@ class LivePipeline:
 
     def is_in_memory(self, index: int) -> bool:
         """Whether a split needs nothing fetched, and nothing leased."""
-        return not self.splits[index].ranges
+        return not self.splits[index].ranges or self.stage.passes_over(index)
 
     def next_task(self) -> Task:
         self.in_flight += 1

@@ -209,7 +209,7 @@ class Task:
             result.started - self.ready_at, result.seconds,
         )  # fmt: skip
         for number, counts in result.scanned:
-            yield SplitScanned(query, pipeline, number, *counts[:5])
+            yield SplitScanned(query, pipeline, number, *counts[:6])
         for text in result.notes:
             yield Noted(query, pipeline, text)
 
@@ -241,7 +241,8 @@ class Task:
         try:
             while self._splits_done < len(self.splits):
                 number, split, given = self.splits[self._splits_done]
-                output = self.stage.run_split(split, () if given is None else given.fetch(), number, slot)
+                buffers = () if given is None or self.stage.passes_over(number) else given.fetch()
+                output = self.stage.run_split(split, buffers, number, slot)
                 self._splits_done += 1
                 outputs.append(output)
                 if output.scanned is not None:
