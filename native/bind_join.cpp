@@ -65,6 +65,7 @@ void bind_table(nb::module_& module) {
       .def_prop_ro("rows", &JoinTable::rows)
       .def_prop_ro("nbytes", &JoinTable::nbytes)
       .def_prop_ro("has_null_key", &JoinTable::has_null_key)
+      .def_prop_ro("is_unique", &JoinTable::is_unique)
       .def_prop_ro("form", &JoinTable::form)
       .def("match", &match, nb::arg("keys"))
       .def("contains", &contains, nb::arg("keys"))

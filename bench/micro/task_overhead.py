@@ -2,17 +2,17 @@
 
     PYTHONPATH=engine python bench/micro/task_overhead.py [tasks]
 
-Prints the best of several rounds, since anything else that runs on the machine only ever adds. `inline` runs the work
-on the loop, so that it shows the runtime's own cost alone; `hand-over` is a bare round trip through a thread.
+Prints the best of several rounds, since anything else that runs on the machine only ever adds. `loop` are brief tasks,
+which stay on the loop, so that it shows the runtime's own cost alone; the others are handed to threads. `hand-over` is
+a bare round trip through a thread.
 """
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from bireme.config import Config
 from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
-from bireme.operators.base import NOTHING, Emission, Output, Relievable
+from bireme.operators.base import Emission, Output
 from bireme.plan.physical import Dag, Edge, EmitSink, Pipeline, ScanSource
 from bireme.runtime.threads import LoopThreads
 from bireme.runtime.worker import Worker
@@ -32,24 +32,6 @@ from bireme.storage.base import ByteRange, Split
 _SCHEMA = Schema((Field("v", INT64),))
 _BATCH = pa.RecordBatch.from_arrays([pa.array([1, 2, 3])], ["v"])
 _ROUNDS = 5
-
-
-class InlineThreads:
-    """Runs work at once, on the loop."""
-
-    def __init__(self, name: str, count: int) -> None:
-        self._loop = asyncio.get_running_loop()
-
-    def submit(self, work: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
-        future = self._loop.create_future()
-        future.set_result(work(*args))
-        return future
-
-    def submit_numbered(self, work: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
-        return self.submit(work, 0, *args)
-
-    def close(self) -> None:
-        """Nothing to end."""
 
 
 class Nothing:
@@ -71,29 +53,24 @@ class MemorySplit:
 
 
 class Stage:
-    """Does nothing, or emits one small batch per split."""
+    """Does nothing, or emits one small batch per split, in tasks that may stay on the loop or not."""
 
-    def __init__(self, pipeline: Pipeline, emits: bool) -> None:
+    def __init__(self, pipeline: Pipeline, emits: bool, is_brief: bool) -> None:
         self.pipeline = pipeline
         self._emits = emits
+        self._is_brief = is_brief
 
     def open(self, slots: int) -> None:
         """No state."""
+
+    def rows_out_max(self, rows: int) -> int | None:
+        return rows if self._is_brief else None
 
     def run_split(self, split: Split, buffers: Sequence[pa.Buffer], sequence: int, slot: int) -> Output:
         return Output([Emission(EdgeId(1), 0, _BATCH)]) if self._emits else Output()
 
     def enough(self) -> bool:
         return False
-
-    def relievable(self) -> Relievable:
-        return NOTHING
-
-    def relief_parts(self) -> int:
-        return 0
-
-    def relieve(self, part: int, slot: int) -> Output:
-        return Output()
 
     def finish_parts(self) -> int:
         return 0
@@ -105,12 +82,13 @@ class Stage:
 class Stages:
     """One scan of `count` splits."""
 
-    def __init__(self, count: int, emits: bool) -> None:
+    def __init__(self, count: int, emits: bool, is_brief: bool) -> None:
         self._splits = [MemorySplit()] * count
         self._emits = emits
+        self._is_brief = is_brief
 
     def stage(self, pipeline: Pipeline) -> Stage:
-        return Stage(pipeline, self._emits)
+        return Stage(pipeline, self._emits, self._is_brief)
 
     def splits(self, pipeline: Pipeline) -> Sequence[Any]:
         return self._splits
@@ -131,16 +109,16 @@ def scan_dag() -> Dag:
     return Dag((scan,), (result,), EdgeId(1), _SCHEMA)
 
 
-async def per_task(threads: Any, slots: int, count: int, emits: bool) -> tuple[float, float]:
+async def per_task(slots: int, count: int, *, emits: bool, is_brief: bool) -> tuple[float, float]:
     """Microseconds of loop time and of wall time per task, the best of several rounds."""
     config = Config(
         threads=slots, memory_bytes_max=1 << 30, spill_folder=Path(tempfile.gettempdir()), spill_bytes_max=1 << 30
     )
     best_loop = best_wall = float("inf")
-    async with Worker(config, source=Nothing(), spill=Nothing(), threads=threads) as worker:  # type: ignore[arg-type]
+    async with Worker(config, source=Nothing(), spill=Nothing()) as worker:  # type: ignore[arg-type]
         for _ in range(_ROUNDS):
             loop, wall = time.thread_time(), time.perf_counter()
-            async for _ in worker.run(scan_dag(), Stages(count, emits)):  # type: ignore[arg-type]
+            async for _ in worker.run(scan_dag(), Stages(count, emits, is_brief)):  # type: ignore[arg-type]
                 pass
             best_loop = min(best_loop, time.thread_time() - loop)
             best_wall = min(best_wall, time.perf_counter() - wall)
@@ -162,17 +140,14 @@ async def hand_over(count: int) -> float:
 
 async def main(count: int) -> None:
     print(f"hand-over                  {await hand_over(count):6.1f} µs of loop time")
-    for label, threads, slots in (
-        ("inline", InlineThreads, 1),
-        ("1 thread", LoopThreads, 1),
-        ("2 threads", LoopThreads, 2),
-    ):
+    for label, slots, is_brief in (("loop", 1, True), ("1 thread", 1, False), ("2 threads", 2, False)):
         for emits in (False, True):
-            loop, wall = await per_task(threads, slots, count, emits)
+            loop, wall = await per_task(slots, count, emits=emits, is_brief=is_brief)
             what = "with a batch" if emits else "no output"
             print(f"{label:<10}{what:<13}{loop:10.1f} µs of loop time,{wall:7.1f} µs in all")
-    loop, wall = await per_task(LoopThreads, 2, 1, True)
-    print(f"query of one task      {loop:10.1f} µs of loop time,{wall:7.1f} µs in all")
+    for what, is_brief in (("query of one task", False), ("the same, brief", True)):
+        loop, wall = await per_task(2, 1, emits=True, is_brief=is_brief)
+        print(f"{what:<23}{loop:10.1f} µs of loop time,{wall:7.1f} µs in all")
 
 
 if __name__ == "__main__":

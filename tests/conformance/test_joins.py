@@ -55,6 +55,8 @@ def check(backend: Kernels, probe: pa.RecordBatch, build: pa.RecordBatch, null_e
     ]
     assert table.has_null_key == any(nulls)
     assert table.nbytes >= 0
+    if table.is_unique:
+        assert all(one == other for one, other in pairs(build, build, null_equal_count))
     check_filter(table.key_filter(), probe, build, found if null_equal_count == 0 else None)
 
 
@@ -100,6 +102,13 @@ def test_join_of_drawn_keys(backend: Kernels, data: st.DataObject) -> None:
 def test_join_of_unrelated_batches(backend: Kernels, data: st.DataObject) -> None:
     types = data.draw(st.lists(st.sampled_from((t.INT32, t.STRING, t.decimal(15, 2), t.DATE)), min_size=1, max_size=2))
     check(backend, data.draw(batches(types)), data.draw(batches(types)), data.draw(st.integers(0, len(types))))
+
+
+@pytest.mark.parametrize("values", [[], [7], [3, None, 5], [*range(100)], [*range(100), 5, 5]])
+def test_a_table_knows_whether_keys_repeat(backend: Kernels, values: list[int | None]) -> None:
+    build = pa.record_batch([pa.array(values, pa.int64())], names=["k"])
+    table = backend.join_table(build, null_equal_count=0)
+    assert table.is_unique is (len(set(values)) == len(values))
 
 
 @pytest.mark.parametrize("rows", [0, 3])

@@ -8,8 +8,18 @@ from hypothesis import strategies as st
 
 from bireme.data.ids import QueryId
 from bireme.runtime.compute.estimate import RECORDS_MAX, History
-from bireme.runtime.compute.policy import RETRIES_MAX, ReadyList, Remedy, Yield, inputs_per_task, rank, remedy
-from bireme.runtime.memory.policy import Candidate, Need, State, choose_demotions, excess, next_resort
+from bireme.runtime.compute.policy import (
+    RETRIES_MAX,
+    ReadyList,
+    Remedy,
+    Yield,
+    inputs_per_task,
+    is_brief,
+    rank,
+    remedy,
+    seconds_per_row,
+)
+from bireme.runtime.memory.policy import Candidate, choose_demotions, relief
 from bireme.runtime.network.policy import FlowView, choose_send
 from bireme.runtime.preload.policy import ScanView, choose_fetch, promotion_room
 
@@ -94,33 +104,9 @@ def test_victims_cover_the_shortfall_if_anything_can_and_no_more_than_needed(cho
     assert not chosen or sum(one.nbytes for one in chosen[:-1]) < shortfall
 
 
-def test_the_watermark_has_hysteresis() -> None:
-    assert excess(85, 100, start=0.85, stop=0.65) == 0
-    assert excess(86, 100, start=0.85, stop=0.65) == 21
-
-
-IDLE, QUEUED = candidate("idle"), candidate("queued", queued=True)
-SMALL, LARGE = State(QueryId(1), 2, "small"), State(QueryId(1), 40, "large")
-
-
-def test_batches_that_nobody_waits_for_go_before_states_and_states_before_queued_batches() -> None:
-    for need in Need:
-        assert next_resort([QUEUED, IDLE], [SMALL, LARGE], 20, need=need, limit=100) == [IDLE]
-        assert next_resort([QUEUED], [SMALL, LARGE], 20, need=need, limit=100) == LARGE
-
-
-def test_a_state_that_is_not_worth_it_is_the_last_resort_of_what_must_go_on() -> None:
-    assert next_resort([QUEUED], [SMALL], 20, need=Need.CONSUME, limit=100) == [QUEUED]
-    assert next_resort([], [SMALL], 20, need=Need.CONSUME, limit=100) == SMALL
-    for need in (Need.WATERMARK, Need.PRODUCE):
-        assert next_resort([QUEUED], [SMALL], 20, need=need, limit=100) == []
-    assert next_resort([], [], 20, need=Need.CONSUME, limit=100) == []
-
-
-def test_the_watermark_leaves_states_that_a_request_would_take() -> None:
-    state = State(QueryId(1), 5, "middling")
-    assert next_resort([], [state], 1, need=Need.PRODUCE, limit=100) == state
-    assert next_resort([], [state], 1, need=Need.WATERMARK, limit=100) == []
+def test_relief_has_hysteresis() -> None:
+    assert relief(85, 100, start=0.85, stop=0.65) == 0
+    assert relief(86, 100, start=0.85, stop=0.65) == 21
 
 
 # --------------------------------------------------------------------------------------------- compute
@@ -129,17 +115,13 @@ def test_the_watermark_leaves_states_that_a_request_would_take() -> None:
 class Ready:
     """A supplier as the list sees it."""
 
-    def __init__(self, *order: int, work: bool = True, relief: bool = False) -> None:
+    def __init__(self, *order: int, work: bool = True) -> None:
         self.rank = order
         self.listed = False
         self.work = work
-        self.relief = relief
 
     def has_work(self) -> bool:
         return self.work
-
-    def relief_due(self) -> bool:
-        return self.relief
 
 
 def test_oldest_query_first_then_closest_to_the_result_then_the_plan() -> None:
@@ -148,18 +130,6 @@ def test_oldest_query_first_then_closest_to_the_result_then_the_plan() -> None:
     beside = rank(query=1, distance=0, position=6)
     younger = rank(query=2, distance=0, position=0)
     assert sorted([younger, beside, far, near]) == [near, beside, far, younger]
-
-
-def test_who_gives_memory_back_goes_first_while_that_is_due() -> None:
-    listed = ReadyList()
-    first, giving = Ready(1, 1), Ready(9, 9, relief=True)
-    for one in (first, giving):
-        listed.offer(one)
-    assert listed.best() is giving
-    giving.relief = False
-    assert listed.best() is first
-    listed.offer(giving)
-    assert listed.best() is first
 
 
 def test_the_list_serves_by_rank_and_forgets_who_has_nothing() -> None:
@@ -260,6 +230,33 @@ def test_only_flows_with_credit_send_in_the_order_of_the_plan() -> None:
 
 def test_among_equals_the_one_that_waited_longest_sends() -> None:
     assert choose_send([FlowView((1,), 5, 9, 7, "a"), FlowView((1,), 5, 9, 3, "b")]).handle == "b"
+
+
+# ----------------------------------------------------------------------------------- tasks on the loop
+
+
+def test_a_task_of_few_rows_is_brief_until_one_was_timed() -> None:
+    assert is_brief(rows=1_000, nbytes=10_000, rows_out_max=1_000, row_seconds=0)
+    assert not is_brief(rows=100_000, nbytes=10_000, rows_out_max=100_000, row_seconds=0)
+
+
+def test_what_tasks_took_says_which_are_brief() -> None:
+    assert is_brief(rows=16_000, nbytes=10_000, rows_out_max=16_000, row_seconds=1e-9)
+    assert not is_brief(rows=1_000, nbytes=10_000, rows_out_max=1_000, row_seconds=1e-5)
+
+
+@pytest.mark.parametrize("rows_out_max", [None, 10_000_000])
+def test_what_a_row_may_become_keeps_a_task_off_the_loop(rows_out_max: int | None) -> None:
+    assert not is_brief(rows=10, nbytes=100, rows_out_max=rows_out_max, row_seconds=1e-9)
+
+
+def test_large_inputs_are_not_brief_whatever_their_rows() -> None:
+    assert not is_brief(rows=10, nbytes=10_000_000, rows_out_max=10, row_seconds=0)
+
+
+def test_what_a_call_costs_is_not_taken_for_the_cost_of_its_few_rows() -> None:
+    assert is_brief(rows=1_000, nbytes=8, rows_out_max=1_000, row_seconds=seconds_per_row(0.000_3, 1))
+    assert not is_brief(rows=1_000, nbytes=8, rows_out_max=1_000, row_seconds=seconds_per_row(0.3, 1))
 
 
 # ------------------------------------------------------------------------------------- inputs of a task

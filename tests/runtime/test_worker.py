@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import gc
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pytest
 import uvloop
 from support.disk import DiskFaults, MemorySource, MemorySpill
-from support.fake_stages import FakeStage, FakeStages, FakeWork, rows_batch
+from support.fake_stages import FakeSplit, FakeStage, FakeStages, FakeWork, rows_batch
 from support.small_dags import SCAN, VALUES, dag, edge, emit, one_scan, pipeline, read, scan_then, splits
 
 from bireme.config import Config
@@ -83,11 +84,70 @@ def test_a_scan_gives_its_rows_in_order() -> None:
     assert left_to_task
 
 
+@pytest.mark.parametrize("slow", [0.0, 1.0])
+def test_brief_tasks_run_on_the_loop_and_others_on_threads(slow: float) -> None:
+    async def main(worker: Worker) -> None:
+        ran_on: set[str] = set()
+
+        class Watched(FakeStage):
+            def run_split(self, *args: Any) -> Output:
+                ran_on.add(threading.current_thread().name)
+                return super().run_split(*args)
+
+        stages = FakeStages({ONE: FakeWork(splits=splits(20), slow=slow)}, make=Watched)
+        stream = worker.run(one_scan(), stages)
+        assert await rows_of(stream) == list(range(20))
+        assert (threading.current_thread().name in ran_on) is (slow == 0)
+        profile = stream.profile.pipelines[ONE]
+        assert profile.tasks_on_loop == (profile.tasks if slow == 0 else 0)
+
+    worker = run(main)
+    assert {event.on_loop for event in happened(worker, events.TaskEnded)} == {slow == 0}
+
+
+def test_brief_tasks_leave_the_loop_its_turns() -> None:
+    async def main(worker: Worker) -> None:
+        class Slow(FakeStage):
+            def run_split(self, *args: Any) -> Output:
+                time.sleep(0.002)
+                return super().run_split(*args)
+
+        query = asyncio.create_task(rows_of(worker.run(one_scan(), FakeStages(works, make=Slow))))
+        turns = 0
+        while not query.done():
+            turns += 1
+            await asyncio.sleep(0)
+        assert await query == list(range(20))
+        ended = happened(worker, events.TaskEnded)
+        assert all(event.on_loop for event in ended)
+        assert turns >= len(ended) > 5
+
+    works = {ONE: FakeWork(splits=splits(20))}
+    run(main)
+
+
+def test_a_task_that_was_brief_only_by_expectation_is_told_of_and_the_next_go_to_threads() -> None:
+    async def main(worker: Worker) -> None:
+        class Late(FakeStage):
+            def run_split(self, *args: Any) -> Output:
+                time.sleep(0.05)
+                return super().run_split(*args)
+
+        many = FakeSplit(tuple(range(100)))
+        stream = worker.run(one_scan(), FakeStages({ONE: FakeWork(splits=(many,) * 4)}, make=Late))
+        assert len(await rows_of(stream)) == 400
+        profile = stream.profile.pipelines[ONE]
+        assert profile.tasks_on_loop == 1
+        assert [note for note in profile.notes if "a task of 100 rows held up the loop" in note]
+
+    run(main)
+
+
 @pytest.mark.parametrize("take", list(Take))
 def test_every_way_to_take(take: Take) -> None:
     async def main(worker: Worker) -> None:
         stages = FakeStages({ONE: FakeWork(splits=splits(20), partitions=3), TWO: FakeWork(add=100)})
-        got = await rows_of(worker.run(scan_then(take, partitions=12), stages))
+        got = await rows_of(worker.run(scan_then(take, partitions=3), stages))
         assert sorted(got) == list(range(100, 120))
         if take is Take.PARTITION:
             assert got == [value for part in range(3) for value in range(100, 120) if (value - 100) % 3 == part]
@@ -320,89 +380,6 @@ def test_a_join_table_is_freed_with_its_last_reader() -> None:
     assert ends == [1, 2, 3]
 
 
-def grouped(splits_count: int, *, gives_up: bool, short_of_memory: float = 0.0) -> FakeStages:
-    """A scan whose rows are kept until its end, or until memory is short; a reader of partitions after it."""
-    kept = FakeWork(splits=splits(splits_count, rows=100), state=True, parts=2, partitions=12, gives_up=gives_up)
-    return FakeStages({ONE: kept, TWO: FakeWork(add=1, short_of_memory=short_of_memory)})
-
-
-def test_a_state_is_handed_over_when_memory_is_short_and_nothing_is_lost() -> None:
-    async def main(worker: Worker) -> None:
-        stages = grouped(60, gives_up=True)
-        stream = worker.run(scan_then(Take.PARTITION, partitions=12), stages)
-        assert sorted(await rows_of(stream)) == list(range(1, 6_001))
-        assert not stages.counts.faults
-        assert stages.counts.relieved > 3_000
-        assert "gave up state" in str(stream.profile)
-
-    worker = run(main, memory_bytes_max=16_000)
-    relieved = happened(worker, events.StateRelieved)
-    assert all(event.bytes_after == 0 < event.bytes_before for event in relieved)
-    wanted = {number for number, event in worker.recorder.events() if isinstance(event, events.ReliefWanted)}
-    assert {event.cause for event in relieved} == wanted
-    # What was given up could be demoted, so that all 48,000 bytes never lay in memory.
-    assert worker.ledger.peaks[Tier.DEVICE] < 40_000
-
-
-def test_with_enough_memory_no_state_is_handed_over() -> None:
-    async def main(worker: Worker) -> None:
-        assert sorted(
-            await rows_of(worker.run(scan_then(Take.PARTITION, partitions=12), grouped(60, gives_up=True)))
-        ) == list(range(1, 6_001))
-
-    assert not happened(run(main), events.StateRelieved)
-
-
-def test_a_state_that_cannot_be_handed_over_is_out_of_room() -> None:
-    async def main(worker: Worker) -> None:
-        with pytest.raises(OutOfRoom):
-            await rows_of(worker.run(scan_then(Take.PARTITION, partitions=12), grouped(60, gives_up=False)))
-
-    run(main, memory_bytes_max=16_000)
-
-
-def test_a_relief_that_runs_out_of_memory_is_made_again() -> None:
-    async def main(worker: Worker) -> None:
-        stages = grouped(60, gives_up=True)
-        tried: list[int] = []
-        original = FakeStage.relieve
-
-        def short_once(stage: FakeStage, part: int, slot: int) -> Output:
-            tried.append(part)
-            if len(tried) % 3 == 1:
-                raise MemoryError("simulated")
-            return original(stage, part, slot)
-
-        monkeypatch.setattr(FakeStage, "relieve", short_once)
-        got = await rows_of(worker.run(scan_then(Take.PARTITION, partitions=12), stages))
-        assert sorted(got) == list(range(1, 6_001))
-
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        worker = run(main, memory_bytes_max=16_000)
-    assert happened(worker, events.TaskRetried)
-
-
-def test_a_query_that_ends_while_its_state_is_handed_over_leaves_nothing() -> None:
-    async def main(worker: Worker) -> None:
-        relieving = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        original = FakeStage.relieve
-
-        def telling(stage: FakeStage, part: int, slot: int) -> Output:
-            loop.call_soon_threadsafe(relieving.set)
-            return original(stage, part, slot)
-
-        monkeypatch.setattr(FakeStage, "relieve", telling)
-        stages = grouped(60, gives_up=True)
-        async with worker.run(scan_then(Take.PARTITION, partitions=12), stages):
-            await relieving.wait()
-        assert (stages.counts.opened, stages.counts.set_closed) == (stages.counts.closed, 1)
-        assert sorted(await rows_of(worker.run(one_scan(), FakeStages({ONE: FakeWork(splits=splits(3))})))) == [0, 1, 2]
-
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        run(main, memory_bytes_max=16_000)
-
-
 # ------------------------------------------------------------------------------------ pressure and ends
 
 
@@ -491,6 +468,7 @@ def test_a_profile_says_what_each_pipeline_did() -> None:
         profile = stream.profile
         assert (profile.pipelines[ONE].tasks, profile.pipelines[TWO].rows_in, profile.outcome) == (7, 7, "done")
         text = str(profile)
+        assert text.count("7 tasks on the loop") == 2
         assert text.index("p1: 7 tasks, 7 → 7 rows") < text.index("p2: 7 tasks")
 
     run(main)

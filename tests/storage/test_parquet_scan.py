@@ -19,9 +19,15 @@ from bireme.errors import DataError, Overflow, SourceCorrupt
 from bireme.plan.expr import Call, Column, Expr, InList, Literal
 from bireme.plan.functions import scalar
 from bireme.session import connect
-from bireme.storage import parquet_pages
+from bireme.storage import parquet_pages, parquet_split
 from bireme.storage.parquet import open_parquet
 from bireme.storage.parquet_bloom import xxh64
+
+
+@pytest.fixture(autouse=True)
+def small_row_groups_are_asked_too(monkeypatch):
+    """Whatever their rows, so that small files show what the index and Bloom filters of large ones do."""
+    monkeypatch.setattr(parquet_split, "_ASKED_ROWS_MIN", 0)
 
 
 def written(folder, seed: int) -> tuple[pa.Table, str]:
@@ -358,6 +364,21 @@ def test_page_indexes_are_read_once_and_not_all_are_kept(tmp_path, monkeypatch, 
     assert len(reads) == 2 * 10
     assert [ranges() for _ in range(2)] == [first, first]
     assert len(reads) == 2 * 10 + reads_again
+
+
+def test_small_row_groups_are_not_asked_about(tmp_path, monkeypatch):
+    path = tmp_path / "t.parquet"
+    pq.write_table(
+        pa.table({"n": list(range(5000))}), path, data_page_size=500, write_page_index=True, write_batch_size=50
+    )
+    filters = [scalar("<", [Column(0, INT64), Literal(7, INT64)])]
+
+    def ranges() -> list[tuple[int, int]]:
+        return [one for split in open_parquet(path).splits([0], filters) for one in split.encoded().ranges]
+
+    assert ranges() != [(0, 5000)]
+    monkeypatch.setattr(parquet_split, "_ASKED_ROWS_MIN", 5001)
+    assert ranges() == [(0, 5000)]
 
 
 def test_row_groups_are_skipped_by_bloom_filters(tmp_path):

@@ -15,7 +15,7 @@ from pathlib import Path
 from bireme.config import Config
 from bireme.data.tier import Tier
 from bireme.errors import BiremeError, Cancelled, OutOfRoom, Overflow, StorageError
-from bireme.observe.event import CacheRead, Event, TaskRetried
+from bireme.observe.event import CacheRead, Event, TaskEnded, TaskRetried
 from bireme.runtime.memory.ledger import Use
 from bireme.runtime.query import ResultStream
 from bireme.runtime.worker import Worker
@@ -38,6 +38,7 @@ class Plan:
     queries: int
     short_of_memory: float
     fails: float
+    slow: float
     close_after: float | None
     # Whether what is decoded outlives queries; then all queries of the run are the same.
     is_kept: bool
@@ -66,6 +67,7 @@ class Plan:
             rng.choice((2, 3, 4) if is_kept else (1, 1, 1, 2, 3)),
             rng.choice((0.0, 0.0, 0.0, 0.05, 0.3)),
             rng.choice((0.0, 0.0, 0.0, 0.02)),
+            rng.choice((0.0, 0.5, 0.5, 1.0)),
             rng.expovariate(10) if rng.random() < 0.1 else None,
             is_kept,
         )
@@ -82,9 +84,10 @@ class Outcome:
     cancelled: int = 0
     spilled: int = 0
     retried: int = 0
+    on_loop: int = 0
+    on_threads: int = 0
     cached: int = 0
     hits: int = 0
-    relieved: int = 0
     trace: list[Event] = field(default_factory=list)
 
     def add(self, other: Outcome) -> None:
@@ -94,9 +97,10 @@ class Outcome:
         self.cancelled += other.cancelled
         self.spilled += other.spilled
         self.retried += other.retried
+        self.on_loop += other.on_loop
+        self.on_threads += other.on_threads
         self.cached += other.cached
         self.hits += other.hits
-        self.relieved += other.relieved
         for name, count in other.failed.items():
             self.failed[name] = self.failed.get(name, 0) + count
 
@@ -130,6 +134,8 @@ class SimRun:
             self._check_empty(worker)
         self.outcome.trace = [event for _, event in worker.recorder.events()]
         self.outcome.hits = sum(event.hit_count for event in self.outcome.trace if isinstance(event, CacheRead))
+        ended = [event.on_loop for event in self.outcome.trace if isinstance(event, TaskEnded)]
+        self.outcome.on_loop, self.outcome.on_threads = sum(ended), len(ended) - sum(ended)
         self.outcome.spilled = self.spill.writes
         self.outcome.retried = sum(isinstance(event, TaskRetried) for event in self.outcome.trace)
         return self.outcome
@@ -145,7 +151,7 @@ class SimRun:
         case = DagMaker(random.Random(self.plan.seed) if self.plan.is_kept else rng).make()
         self.stateful = self.stateful or case.stateful
         for work in case.works.values():
-            work.short_of_memory, work.fails = self.plan.short_of_memory, self.plan.fails
+            work.short_of_memory, work.fails, work.slow = self.plan.short_of_memory, self.plan.fails, self.plan.slow
         stages = FakeStages(case.works, seed=rng.randrange(1 << 30), is_kept=self.plan.is_kept)
         await asyncio.sleep(rng.choice((0.0, 0.02, 1.0, 2.0, 3.0) if self.plan.is_kept else (0.0, 0.0, 0.02)))
         got: list[int] = []
@@ -162,7 +168,6 @@ class SimRun:
         assert case.right_so_far(got), f"{got} does not begin {case.rows}"
         self.outcome.rows += len(got)
         counts = stages.counts
-        self.outcome.relieved += counts.relieved
         assert not counts.faults, counts.faults
         assert (counts.opened, counts.set_closed) == (counts.closed, 1), counts
 

@@ -70,7 +70,9 @@ class TableFreed(NamedTuple):
 
 
 class TaskEnded(NamedTuple):
-    """`wait_seconds` from being ready for a slot to running (promotion included); `bytes_needed` what was reserved."""
+    """`wait_seconds` from being ready for a slot to running (promotion included); `bytes_needed` what was reserved;
+    `on_loop` where it was too short to be handed to a thread.
+    """
 
     query: QueryId
     pipeline: PipelineId
@@ -87,12 +89,12 @@ class TaskEnded(NamedTuple):
     started: float
     wait_seconds: float
     run_seconds: float
+    on_loop: bool = False
     cause: EventId = NO_CAUSE
 
 
 class SplitScanned(NamedTuple):
-    """A scan of the backend's own read a split: `rows` of it, of which conditions, runtime filters and the bound of a
-    top-n dropped some.
+    """A scan of the backend's own read a split: `rows` of it, of which conditions and runtime filters dropped some.
 
     `pages_skipped` are those of which no row was wanted, so that they were not decompressed.
     """
@@ -103,7 +105,6 @@ class SplitScanned(NamedTuple):
     rows: int
     dropped_by_conditions: int
     dropped_by_filters: int
-    dropped_by_bound: int
     pages_skipped: int
     bytes_decompressed: int
     cause: EventId = NO_CAUSE
@@ -160,25 +161,6 @@ class Overbooked(NamedTuple):
     nbytes: int
     over: int
     reason: str
-    cause: EventId = NO_CAUSE
-
-
-class ReliefWanted(NamedTuple):
-    """Memory was short, and a pipeline is to give up what it can of its state: `nbytes`."""
-
-    query: QueryId
-    pipeline: PipelineId
-    nbytes: int
-    cause: EventId = NO_CAUSE
-
-
-class StateRelieved(NamedTuple):
-    """A pipeline has handed over what it kept, as batches, which can be moved."""
-
-    query: QueryId
-    pipeline: PipelineId
-    bytes_before: int
-    bytes_after: int
     cause: EventId = NO_CAUSE
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from bireme.backends.base import GroupTable, Kernels
 from bireme.data.record import record_batch, slices
 from bireme.errors import SourceMisstated
-from bireme.operators.base import Emission, Relievable
+from bireme.operators.base import Emission
 from bireme.operators.filter_project import FilterProject
 from bireme.operators.states import QueryStates
 from bireme.plan.physical import Finals, GroupSink
@@ -38,12 +38,12 @@ class Group:
         self._sink = sink
         self._partitions = partitions
         self._kernels = kernels
-        self._tables: list[GroupTable | None] = [None] * slots
+        self._tables: list[GroupTable | None] = [None] * (slots + 1)
         self._whole = None if sink.finals is None else WholeGroups(sink.finals, kernels, states)
-        self._passing: list[GroupTable | None] = [None] * slots
+        self._passing: list[GroupTable | None] = [None] * (slots + 1)
         # By slot: a table can be asked for its size only by the thread that fills it.
-        self._held_bytes = [0] * slots
-        self._gains = [Gain(rows_expected // slots) for _ in range(slots)]
+        self._held_bytes = [0] * (slots + 1)
+        self._gains = [Gain(rows_expected // slots) for _ in range(slots + 1)]
         # What has no order among rows can do without it when they are merged.
         self._may_pass = not any(step.function in ("first", "last") for step in sink.spec.aggregates)
         self._notes: tuple[str, ...] = ()
@@ -97,20 +97,6 @@ class Group:
     def _handed_over(self, table: GroupTable) -> list[Emission]:
         states = table.states(self._partitions)
         return [Emission(self._sink.edge, index, state) for index, state in enumerate(states) if state.num_rows]
-
-    def relievable(self) -> Relievable:
-        return Relievable(self.nbytes, max(self._held_bytes, default=0))
-
-    def relief_parts(self) -> int:
-        return len(self._tables)
-
-    def relieve(self, part: int) -> list[Emission]:
-        table = self._tables[part]
-        if table is None or not table.groups:
-            return []
-        emissions = self._handed_over(table)
-        self._held_bytes[part] = table.nbytes
-        return emissions
 
     def finish_parts(self) -> int:
         self._passing.clear()

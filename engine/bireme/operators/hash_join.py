@@ -104,8 +104,16 @@ class PairFinder:
         return _true_values(programs.run(self._residual, both).column(0))
 
 
+def _fan_out(built: BuiltTable, kind: JoinKind, residual: Expr | None) -> int:
+    """How many pairs a row may be part of at worst."""
+    one_is_enough = residual is None and kind in (JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
+    return 1 if one_is_enough or built.table.is_unique else max(1, built.batch.num_rows)
+
+
 class HashJoin:
-    """A `ProbeStep` at work: by the backend's own prober where it has one, else by pairs."""
+    """A `ProbeStep` at work: by the backend's own prober where it has one, else by pairs. A row gives `fan_out` pairs
+    at the most.
+    """
 
     def __init__(self, step: ProbeStep, stream: Schema, output: Schema, kernels: Kernels, states: QueryStates) -> None:
         built = states.table(step.table)
@@ -114,6 +122,7 @@ class HashJoin:
             None if step.residual is None else states.resolve(step.residual), stream, built.schema,
             step.left_output, step.right_output, output.names, built.matched if step.track_matches else None,
         )  # fmt: skip
+        self.fan_out = _fan_out(built, step.kind, step.residual)
         self._states = states
         self._keys = KeyColumns(step.keys, stream, kernels, states)
         self._prober = kernels.prober(plan, built.table)
@@ -142,6 +151,7 @@ class Matcher:
             JoinKind.SEMI, len(sink.keys), sink.null_equal_count, False, residual, stream, built.schema, (), (), (),
             built.matched,
         )  # fmt: skip
+        self.fan_out = _fan_out(built, JoinKind.SEMI, sink.residual)
         self._built = built
         self._keys = KeyColumns(sink.keys, stream, kernels, states)
         self._prober = kernels.prober(plan, built.table)

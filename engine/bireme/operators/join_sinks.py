@@ -15,7 +15,7 @@ from bireme.backends.base import JoinBuild, JoinTable, Kernels
 from bireme.data.batch import measure
 from bireme.data.record import concat, empty
 from bireme.data.schema import Schema
-from bireme.operators.base import Emission, Unrelieved
+from bireme.operators.base import Emission
 from bireme.operators.filter_project import KeyColumns
 from bireme.operators.hash_join import Matcher
 from bireme.operators.states import BuiltTable, QueryStates
@@ -23,7 +23,7 @@ from bireme.plan.expr import Column
 from bireme.plan.physical import BuildSink, MatchSink
 
 
-class Match(Unrelieved):
+class Match:
     """Marks the build rows that what comes matches."""
 
     nbytes = 0
@@ -31,6 +31,7 @@ class Match(Unrelieved):
 
     def __init__(self, sink: MatchSink, schema: Schema, kernels: Kernels, states: QueryStates) -> None:
         self._matcher = Matcher(sink, schema, kernels, states)
+        self.fan_out = self._matcher.fan_out
 
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
         for batch in batches:
@@ -44,7 +45,7 @@ class Match(Unrelieved):
         return []
 
 
-class Build(Unrelieved):
+class Build:
     """Makes a join table from all batches of the build side."""
 
     def __init__(self, sink: BuildSink, schema: Schema, kernels: Kernels, states: QueryStates, slots: int) -> None:
@@ -56,8 +57,8 @@ class Build(Unrelieved):
         native = kernels.join_build(types, schema, null_equal_count=sink.null_equal_count)
         self._build: JoinBuild = native or _WholeBuild(self._keys, schema, kernels, sink.null_equal_count)
         self._slots = slots
-        self._kept_bytes = [0] * slots
-        self._came = [False] * slots
+        self._kept_bytes = [0] * (slots + 1)
+        self._came = [False] * (slots + 1)
         self.fallbacks: tuple[str, ...] = ()
 
     @property

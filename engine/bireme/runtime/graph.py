@@ -46,10 +46,6 @@ class Services(Protocol):
         """A pipeline has work for Compute."""
         ...
 
-    def relievable(self, pipeline: LivePipeline) -> None:
-        """What a pipeline could give up of its state has changed."""
-        ...
-
     def want_bytes(self, pipeline: LivePipeline) -> None:
         """A scan wants splits fetched."""
         ...
@@ -84,7 +80,7 @@ class Graph:
         self.closed = False
         self.running = 0
         self.outcome: asyncio.Future[BiremeError | None] = asyncio.get_running_loop().create_future()
-        self.services = services
+        self._services = services
         self.slots = slots
         self._edge_bytes_max = edge_bytes_max
         self._result_bytes_max = result_bytes_max
@@ -118,7 +114,7 @@ class Graph:
             feeds = [takes[edge.id, consumer] for consumer in edge.consumers]
             if edge.id == self.dag.result:
                 feeds.append(Take.SERIAL)
-            self.holders[edge.id] = BatchHolder(edge, query=self.query, takes=feeds, drop=self.services.drop)
+            self.holders[edge.id] = BatchHolder(edge, query=self.query, takes=feeds, drop=self._services.drop)
         distances = distances_to_result(self.dag)
         for position, pipeline in enumerate(self.dag.pipelines):
             order = rank(query=self.query, distance=distances[pipeline.id], position=position)
@@ -224,7 +220,7 @@ class Graph:
             pipeline.abandon()
         pipeline.advance()
         if pipeline.has_work():
-            self.services.offer(pipeline)
+            self._services.offer(pipeline)
 
     def _wanted(self, pipeline: LivePipeline) -> bool:
         """Whether someone still reads what it makes, or needs it done."""
@@ -288,6 +284,11 @@ class Graph:
     def _reads(self, holder: BatchHolder, consumer: PipelineId) -> bool:
         live = self.pipelines[consumer]
         return live.phase is Phase.ENDED or (live.phase is Phase.OPEN and live.take is not Take.PARTITION)
+
+    # --------------------------------------------------------------------------------- bytes of scans
+
+    def want_bytes(self, pipeline: LivePipeline) -> None:
+        self._services.want_bytes(pipeline)
 
     # ---------------------------------------------------------------------------------------- ending
 

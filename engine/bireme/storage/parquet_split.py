@@ -25,6 +25,8 @@ from bireme.storage.parquet_pages import PageFilter
 
 # LZO, and the LZ4 of old writers, which frame it in various ways.
 _PYARROW_CODECS: Final = (3, 5)
+# Decoding fewer rows costs less than reading what the file says of its pages.
+_ASKED_ROWS_MIN: Final = 16_384
 
 
 class ParquetSplit:
@@ -160,9 +162,11 @@ class ParquetSplit:
 
     def _wanted_rows(self) -> list[tuple[int, int]]:
         """The rows that Bloom filters and the page index of the file leave."""
+        rows = self._first, self._rows
+        if self._rows < _ASKED_ROWS_MIN:
+            return [rows]
         if self._blooms and not may_hold(self._decoder.file, self.row_group, self._blooms):
             return []
-        rows = self._first, self._rows
         return self._decoder.page_index.surviving_rows(self.row_group, self._filters, rows) if self._filters else [rows]
 
     def _encoded_chunk(self, column: int, encoding: Encoding) -> EncodedChunk:

@@ -59,6 +59,10 @@ class NativeJoinTable:
         return self.kernels.has_null_key
 
     @property
+    def is_unique(self) -> bool:
+        return self.kernels.is_unique
+
+    @property
     def form(self) -> str:
         return self.kernels.form
 

@@ -44,6 +44,11 @@ class ReferenceJoinTable:
         """Whether a build row has a NULL among its keys that are not null-equal."""
         return self._has_null_key
 
+    @property
+    def is_unique(self) -> bool:
+        """Whether all hashes differ, and so all keys."""
+        return bool((self._hashes[1:] != self._hashes[:-1]).all())
+
     def key_filter(self) -> None:
         """The reference backend filters nothing early."""
 

@@ -4,6 +4,9 @@ A lane chooses by `policy`, reserves before its task runs, brings inputs up to D
 here polls: a lane without work parks and is woken by what changes. One query's failure goes to that query; the lanes go
 on.
 
+A task that is expected to take less than handing it over costs runs on the loop itself, while a thread is idle, in a
+slot of its own; after a millisecond of that the loop sees to everything else first.
+
 There are more lanes than threads, so that a thread that has ended a task finds the next one waiting instead of
 sleeping until the loop has come round. What is admitted ahead in this way only takes room that is free.
 """
@@ -30,12 +33,17 @@ from bireme.runtime.memory.ledger import Reservation, Use
 from bireme.runtime.memory.mover import Mover
 from bireme.runtime.memory.room import Purpose, Room
 from bireme.runtime.threads import Threads
+from bireme.units import format_seconds
 
 _LANES_PER_SLOT: Final = 2
+# So long tasks may run on the loop before it turns to what else waits for it.
+_TURN_SECONDS: Final = 0.001
+# A task that was expected to be brief and took longer is told of.
+_BRIEF_SECONDS_MAX: Final = 0.02
 
 
 class ComputeExecutor:
-    """`slots` tasks at once, and at most as many more that wait for a thread."""
+    """`slots` tasks at once on threads, and at most as many more that wait for one or run on the loop."""
 
     name = "compute"
 
@@ -54,7 +62,9 @@ class ComputeExecutor:
         self._parked: deque[asyncio.Future[None]] = deque()
         self._asking = False
         self._solo = False
-        self._relieving = 0
+        self._handed_over = 0
+        self._turn_seconds = 0.0
+        self._turn_over = asyncio.Event()
 
     def __repr__(self) -> str:
         return f"<ComputeExecutor: {self.running} of {self.slots} slots run, {len(self.ready)} pipelines ready>"
@@ -81,7 +91,6 @@ class ComputeExecutor:
             await self._perform(task, grant)
         finally:
             self.running -= 1
-            self._relieving -= task.kind is TaskKind.RELIEVE
             self.finished += 1
             grant.release()
             if task.alone:
@@ -113,16 +122,13 @@ class ComputeExecutor:
                     continue
                 need = self._need(task)
                 grant = self._granted(need, spare)
-                if grant is None and self._goes_anyway(task):
-                    _let_go(spare)
-                    grant = self._room.ledger.take(Tier.DEVICE, need, Use.TASK)
                 if grant is not None:
                     spare = None
                     return self._started(task, grant)
                 supplier.put_back(task)
                 _let_go(spare)
                 spare = None
-                if self.running >= self.slots or task.kind is TaskKind.RELIEVE:
+                if self.running >= self.slots:
                     # It was only ahead of need; whoever ends a task comes by again.
                     await self._park()
                     continue
@@ -131,13 +137,8 @@ class ComputeExecutor:
             _let_go(spare)
             raise
 
-    def _goes_anyway(self, task: Task) -> bool:
-        """Whether it gives memory back, which cannot wait for memory; one at a time where there is none."""
-        return task.kind is TaskKind.RELIEVE and self._relieving == 0
-
     def _started(self, task: Task, grant: Reservation) -> tuple[Task, Reservation]:
         self.running += 1
-        self._relieving += task.kind is TaskKind.RELIEVE
         self._solo = task.alone
         task.grant_bytes = grant.nbytes
         if task.need_bytes > grant.nbytes:
@@ -203,7 +204,7 @@ class ComputeExecutor:
         try:
             contents = await self._bring_up(task, grant)
             try:
-                result = await self._threads.submit_numbered(task.run, contents, self._clock)
+                result = await self._run(task, contents)
             finally:
                 del contents
                 self._give_back(task)
@@ -222,6 +223,32 @@ class ComputeExecutor:
             except Exception as error:
                 supplier.fail(None, error)
 
+    async def _run(self, task: Task, contents: Sequence[pa.RecordBatch]) -> Result:
+        if self._handed_over < self.slots and task.supplier.is_brief(task):
+            while self._turn_seconds >= _TURN_SECONDS:
+                await self._turn_over.wait()
+            return self._run_here(task, contents)
+        self._handed_over += 1
+        try:
+            return await self._threads.submit_numbered(task.run, contents, self._clock)
+        finally:
+            self._handed_over -= 1
+
+    def _run_here(self, task: Task, contents: Sequence[pa.RecordBatch]) -> Result:
+        if not self._turn_seconds:
+            self._turn_over.clear()
+            asyncio.get_running_loop().call_soon(self._turned)
+        result = task.run(self.slots, contents, self._clock)
+        result.on_loop = True
+        self._turn_seconds += result.seconds
+        if result.seconds > _BRIEF_SECONDS_MAX:
+            result.notes.append(f"a task of {task.rows_in} rows held up the loop for {format_seconds(result.seconds)}")
+        return result
+
+    def _turned(self) -> None:
+        self._turn_seconds = 0.0
+        self._turn_over.set()
+
     def _settle(self, task: Task, result: Result, grant: Reservation) -> None:
         supplier = task.supplier
         if result.shortage is None:
@@ -231,7 +258,7 @@ class ComputeExecutor:
         task.alone = True
         choice = remedy(
             attempt=task.attempt,
-            repeatable=supplier.repeatable or task.kind is TaskKind.RELIEVE,
+            repeatable=supplier.repeatable,
             splittable=supplier.splittable and task.kind is TaskKind.BATCHES,
         )
         if choice is Remedy.SPLIT and not task.halve():

@@ -1,20 +1,19 @@
 """Which ready task runs next, and what becomes of one that ran out of memory. Decides only.
 
 Rule: the oldest query first, since draining it bounds what is held; within a query closest to the result first, since
-that frees; then the planner's order. Tasks of one pipeline go in the order of their inputs. Before all others go tasks
-that give memory back.
+that frees; then the planner's order. Tasks of one pipeline go in the order of their inputs.
 """
 
 from __future__ import annotations
 
 from bisect import insort
-from collections import deque
 from enum import Enum
 from typing import Final, NamedTuple
 
 from bireme.data.ids import PipelineId
 from bireme.plan.physical import Dag
 from bireme.runtime.compute.task import Supplier
+from bireme.units import KIB
 
 # A task costs its loop some tens of microseconds and its thread a wake-up (`bench/micro/task_overhead.py`): a few
 # milliseconds of work make that small.
@@ -22,6 +21,18 @@ _TASK_SECONDS: Final = 0.004
 _INPUTS_MAX: Final = 16
 # So many tasks a slot are to be left after this one, so that the slots end at about the same time.
 _TASKS_LEFT: Final = 2
+
+# A task that takes no longer than this is not worth a thread: the hand-over and the fight for the interpreter cost as
+# much, and the loop is held up for less than a thread may hold it up.
+_HERE_SECONDS_MAX: Final = 0.001
+_HERE_BYTES_MAX: Final = 512 * KIB
+_HERE_ROWS_OUT_MAX: Final = 131_072
+# Scans of so few rows read nothing but the rows (`storage.parquet_split`).
+_HERE_ROWS_MAX: Final = 16_383
+# Until a task of the pipeline has ended: decoding some columns and one or two steps.
+_SECONDS_PER_ROW_GUESS: Final = 1e-7
+# What a call costs whatever its rows hides what a row costs in calls over fewer.
+_ROWS_TOLD_MIN: Final = 1_024
 
 RETRIES_BEFORE_SPLIT: Final = 1
 RETRIES_MAX: Final = 3
@@ -48,6 +59,22 @@ def inputs_per_task(last: Yield, *, left: int, slots: int, bytes_max: int) -> in
     return max(1, min(int(min(_TASK_SECONDS / last.seconds, _INPUTS_MAX)), fair, fitting))
 
 
+def seconds_per_row(seconds: float, rows: int) -> float:
+    """What a task that took `seconds` for `rows` tells of others."""
+    return seconds / max(rows, _ROWS_TOLD_MIN)
+
+
+def is_brief(*, rows: int, nbytes: int, rows_out_max: int | None, row_seconds: float) -> bool:
+    """Whether a task is so short that it may run on the loop, by its input, what may become of it at worst (None for
+    anything) and what a row took in a task before (0 where there was none).
+    """
+    if rows > _HERE_ROWS_MAX or nbytes > _HERE_BYTES_MAX:
+        return False
+    if rows_out_max is None or rows_out_max > _HERE_ROWS_OUT_MAX:
+        return False
+    return rows * (row_seconds or _SECONDS_PER_ROW_GUESS) <= _HERE_SECONDS_MAX
+
+
 def distances_to_result(dag: Dag) -> dict[PipelineId, int]:
     """How many pipelines lie between each pipeline and the result; states count like edges."""
     edges = {edge.id: edge for edge in dag.edges}
@@ -72,24 +99,17 @@ class ReadyList:
 
     def __init__(self) -> None:
         self._suppliers: list[Supplier] = []
-        self._relieving: deque[Supplier] = deque()
 
     def __len__(self) -> int:
         return len(self._suppliers)
 
     def offer(self, supplier: Supplier) -> None:
-        if supplier.relief_due() and supplier not in self._relieving:
-            self._relieving.append(supplier)
         if not supplier.listed:
             supplier.listed = True
             insort(self._suppliers, supplier, key=lambda one: one.rank)
 
     def best(self) -> Supplier | None:
         """The first supplier that really has work; those found without are taken off the list."""
-        while self._relieving:
-            if self._relieving[0].relief_due():
-                return self._relieving[0]
-            self._relieving.popleft()
         while self._suppliers:
             supplier = self._suppliers[0]
             if supplier.has_work():

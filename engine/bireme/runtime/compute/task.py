@@ -69,14 +69,11 @@ class SplitWork(NamedTuple):
 
 
 class TaskKind(Enum):
-    """What a task runs over: splits of a table, batches of an edge, or nothing, to finish a part of a pipeline, or to
-    give up a part of what it keeps.
-    """
+    """What a task runs over: splits of a table, batches of an edge, or nothing, to finish a part of a pipeline."""
 
     SPLIT = "split"
     BATCHES = "batches"
     FINISH = "finish"
-    RELIEVE = "relieve"
 
 
 class Made:
@@ -94,7 +91,10 @@ class Made:
 class Result:
     """What running a task gave: all of its output, or `shortage`, the memory error that stopped it."""
 
-    __slots__ = ("made", "nbytes", "notes", "rows", "scanned", "seconds", "shortage", "slot", "started", "state_bytes")
+    __slots__ = (
+        "made", "nbytes", "notes", "on_loop", "rows", "scanned", "seconds", "shortage", "slot", "started",
+        "state_bytes",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.made: list[Made] = []
@@ -104,6 +104,7 @@ class Result:
         self.scanned: list[tuple[int, ScanCounts]] = []
         self.state_bytes = 0
         self.slot = 0
+        self.on_loop = False
         self.started = 0.0
         self.seconds = 0.0
         self.shortage: BaseException | None = None
@@ -183,7 +184,7 @@ class Task:
         return 1 if self._pieces is None else len(self._pieces)
 
     def run(self, slot: int, contents: Sequence[pa.RecordBatch], clock: Clock) -> Result:
-        """Runs on compute thread number `slot`. Memory errors are part of the result; others are raised."""
+        """Runs in compute slot number `slot`. Memory errors are part of the result; others are raised."""
         result = self._done
         result.started = clock.now()
         result.slot = slot
@@ -206,10 +207,10 @@ class Task:
         yield TaskEnded(
             query, pipeline, self.id, self.kind.value, result.slot, self.sequence, self.rows_in, self.bytes_in,
             result.rows, result.nbytes, result.state_bytes, self.grant_bytes, result.started,
-            result.started - self.ready_at, result.seconds,
+            result.started - self.ready_at, result.seconds, result.on_loop,
         )  # fmt: skip
         for number, counts in result.scanned:
-            yield SplitScanned(query, pipeline, number, *counts[:6])
+            yield SplitScanned(query, pipeline, number, *counts[:5])
         for text in result.notes:
             yield Noted(query, pipeline, text)
 
@@ -241,8 +242,7 @@ class Task:
         try:
             while self._splits_done < len(self.splits):
                 number, split, given = self.splits[self._splits_done]
-                buffers = () if given is None or self.stage.passes_over(number) else given.fetch()
-                output = self.stage.run_split(split, buffers, number, slot)
+                output = self.stage.run_split(split, () if given is None else given.fetch(), number, slot)
                 self._splits_done += 1
                 outputs.append(output)
                 if output.scanned is not None:
@@ -260,8 +260,6 @@ class Task:
     def _call(self, contents: Sequence[pa.RecordBatch], slot: int) -> Output:
         if self.kind is TaskKind.BATCHES:
             return self.stage.run_batches(contents, self.sequence, slot)
-        if self.kind is TaskKind.RELIEVE:
-            return self.stage.relieve(self.sequence, slot)
         return self.stage.finish(self.sequence, slot)
 
 
@@ -290,14 +288,14 @@ class Supplier(Protocol):
 
     def has_work(self) -> bool: ...
 
-    def relief_due(self) -> bool:
-        """Whether its next task gives memory back, and so goes before all others."""
-        ...
-
     def next_task(self) -> Task: ...
 
     def estimate(self, task: Task) -> int:
         """Bytes that running `task` will need beside its inputs."""
+        ...
+
+    def is_brief(self, task: Task) -> bool:
+        """Whether `task` is so short that it may run on the loop."""
         ...
 
     def deliver(self, task: Task, result: Result, grant: Reservation) -> None: ...
