@@ -24,6 +24,8 @@ _UNIT_NAMES: Final = {"milliseconds": "ms", "microseconds": "us", "nanoseconds":
 
 _NUMBER_FORMATS: Final = {"BOOLEAN": "<?", "INT32": "<i", "INT64": "<q", "FLOAT": "<f", "DOUBLE": "<d"}
 _OLD_ARROW: Final = re.compile(r"parquet-cpp-arrow version [0-3]\.")
+# Its bounds of moments are moved by the time zone of whoever wrote the file.
+_MOVED_MOMENTS: Final = re.compile(r"Parquet\.Net version [0-4]\.")
 
 Raw = int | float | bytes | bool
 
@@ -40,7 +42,7 @@ def raw_bounds(file: ParquetFile, column: int) -> list[RawBounds]:
     """The stored statistics of a column that has one leaf, by row group."""
     (leaf,) = file.leaves[column]
     layout = _layout(file, column)
-    order = _known_order(file, leaf, layout)
+    order = _known_order(file, column, layout)
     found = []
     for group, rows in enumerate(file.row_group_rows):
         chunk = file.chunk(group, leaf)
@@ -50,7 +52,7 @@ def raw_bounds(file: ParquetFile, column: int) -> list[RawBounds]:
             low, high = chunk.low, chunk.high
         elif order is _Order.OLD:
             low, high = chunk.low_old, chunk.high_old
-        found.append(RawBounds(_stored(low, layout), _stored(high, layout), nulls))
+        found.append(RawBounds(*_stored_bounds(low, high, layout, file.schema[column].type), nulls))
     return found
 
 
@@ -62,16 +64,33 @@ class _Order(Enum):
     NONE = 2
 
 
-def _known_order(file: ParquetFile, leaf: int, layout: str | None) -> _Order:
+def _known_order(file: ParquetFile, column: int, layout: str | None) -> _Order:
     """Old bounds were compared as signed numbers or bytes, whatever the type; they are good for signed numbers only.
 
     Arrow's C++ writer before 4.0.0 compared decimals of fixed length in a wrong way.
     """
     if layout is None and _OLD_ARROW.match(file.chunks.created_by):
         return _Order.NONE
+    if file.schema[column].type.kind is Kind.TIMESTAMP and _MOVED_MOMENTS.match(file.chunks.created_by):
+        return _Order.NONE
+    (leaf,) = file.leaves[column]
     if leaf < len(file.chunks.has_order) and file.chunks.has_order[leaf]:
         return _Order.OF_TYPE
     return _Order.OLD if layout is not None and layout.islower() else _Order.NONE
+
+
+def _stored_bounds(
+    low: bytes | None, high: bytes | None, layout: str | None, kind: DataType
+) -> tuple[Raw | None, Raw | None]:
+    """Bounds in PLAIN encoding. Those outside of a narrow integer type are of values that readers cut down to it, and
+    prove nothing of what is read.
+    """
+    bounds = _stored(low, layout), _stored(high, layout)
+    if kind.is_integer and kind.bits < 32:
+        least = -(1 << kind.bits - 1) if kind.is_signed else 0
+        if any(isinstance(bound, int) and not least <= bound < least + (1 << kind.bits) for bound in bounds):
+            return None, None
+    return bounds
 
 
 def _stored(raw: bytes | None, layout: str | None) -> Raw | None:
@@ -137,13 +156,12 @@ def bounds_decoder(file: ParquetFile, column: int) -> BoundsDecoder | None:
     decode_low, decode_high = low_decoder(file, column), high_decoder(file, column)
     if decode_low is None:
         return None
-    leaf = file.leaves[column][0]
     layout = _layout(file, column)
-    if _known_order(file, leaf, layout) is not _Order.OF_TYPE:
+    if _known_order(file, column, layout) is not _Order.OF_TYPE:
         return None
 
     def decode(low: bytes | None, high: bytes | None, nulls: int | None, rows: int) -> Bounds:
-        stored_low, stored_high = _stored(low, layout), _stored(high, layout)
+        stored_low, stored_high = _stored_bounds(low, high, layout, file.schema[column].type)
         return Bounds(
             rows,
             None if stored_low is None else decode_low(stored_low),

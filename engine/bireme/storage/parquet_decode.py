@@ -133,8 +133,10 @@ class ParquetDecoder:
             try:
                 opened = self._open(())
                 opened.source.serve(fetched.ranges, fetched.buffers)
-                opened.reader.read_row_group(wanted.row_group, column_indices=[leaf], use_threads=False)
+                found = opened.reader.read_row_group(wanted.row_group, column_indices=[leaf], use_threads=False)
             except FOREIGN_ERRORS:
+                return leaf
+            if found.num_rows != self.file.row_group_rows[wanted.row_group]:
                 return leaf
         return None
 

@@ -7,6 +7,7 @@ the file's size. What the statistics in a footer mean is in `parquet_bounds`; de
 from __future__ import annotations
 
 import os
+import re
 import struct
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,6 +26,9 @@ _MAGIC: Final = b"PAR1"
 _MAGIC_ENCRYPTED: Final = b"PARE"
 _TAIL_BYTES: Final = 64 * 1024
 _END_BYTES: Final = 8  # length of the footer, magic
+# Writers of Java before 1.2.9 leave the header of the dictionary page out of a chunk's length.
+_SHORT_CHUNKS: Final = re.compile(r"parquet-mr(?:$| version (?:0\.|1\.[01]\.|1\.2\.[0-8]\b))")
+_MISSED_BYTES_MAX: Final = 100
 
 # What pyarrow raises for bytes that are not what they should be, across its releases and code paths.
 FOREIGN_ERRORS: Final = (
@@ -61,7 +65,7 @@ class ParquetFile:
 
     @property
     def rows(self) -> int:
-        return self.metadata.num_rows  # type: ignore[no-any-return]
+        return sum(self.chunks.rows)
 
     def chunk_range(self, row_group: int, leaf: int) -> ByteRange:
         """Where the pages of a column chunk lie, its dictionary page included; SourceCorrupt where that cannot be."""
@@ -73,6 +77,8 @@ class ParquetFile:
         if offset < 4 or length < 0 or offset + length > self.footer_offset:
             story = f"{length} bytes at {offset} are not within the file's {self.footer_offset} bytes of pages"
             raise self.corrupt(story, row_group, leaf)
+        if _SHORT_CHUNKS.match(self.chunks.created_by):
+            length = min(length + _MISSED_BYTES_MAX, self.footer_offset - offset)
         return ByteRange(self.path, offset, length, self.version)
 
     def stored_bytes(self, row_group: int, column: int) -> int:
@@ -150,7 +156,7 @@ def _parse(path: str, version: str, footer: bytes, size: int) -> ParquetFile:
         raise SourceCorrupt(f"{path!r} is damaged: its footer cannot be read: {story}; write the file anew") from error
     if chunks.is_encrypted:
         raise _encrypted(path)
-    if sum(chunks.rows) != metadata.num_rows:
+    if metadata.num_rows not in (sum(chunks.rows), 0):  # some writers leave it at 0
         raise SourceCorrupt(f"{path!r} is damaged: {metadata.num_rows} rows, but {sum(chunks.rows)} in its row groups")
     if any(chunks.chunk_count(group) != leaf_count for group in range(len(chunks.rows))):
         raise SourceCorrupt(f"{path!r} is damaged: a row group does not have a chunk for each of {leaf_count} columns")
@@ -175,11 +181,21 @@ def _with_microseconds(schema: pa.Schema, metadata: Any) -> pa.Schema:
 def _schema(path: str, arrow_schema: pa.Schema) -> Schema:
     fields: list[Field] = []
     for field in arrow_schema:
+        if _has_empty_struct(field.type):
+            raise Unsupported(f"{path!r}, column {field.name!r}: a struct without fields is not supported")
         try:
             fields.extend(Schema.from_arrow(pa.schema([field])))
         except Unsupported as error:
             raise Unsupported(f"{path!r}, column {field.name!r}: {error.message}") from None
     return Schema(tuple(fields))
+
+
+def _has_empty_struct(kind: pa.DataType) -> bool:
+    """Whether there is a struct that has no leaf, and so no place in the file."""
+    if not pa.types.is_nested(kind):
+        return False
+    children = [kind.field(index).type for index in range(kind.num_fields)]
+    return not children or any(map(_has_empty_struct, children))
 
 
 def _leaves(schema: pa.Schema) -> tuple[tuple[int, ...], ...]:

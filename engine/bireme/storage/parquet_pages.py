@@ -150,7 +150,8 @@ def _parsed(index: Struct, offsets: Struct, rows: int, decoder: Any) -> list[Pag
     found = []
     sizes = [b - a for a, b in pairwise([*firsts, rows])]
     for first, size, is_null, low, high, count in zip(firsts, sizes, index[1], index[2], index[3], nulls, strict=True):
-        bounds = Bounds(size, nulls=size) if is_null else decoder(low, high, count, size)
+        # Writers without statistics mark all pages as NULL, with -1 as the count.
+        bounds = decoder(None, None, count, size) if is_null else decoder(low, high, count, size)
         found.append(PageBounds(first, bounds))
     return found
 

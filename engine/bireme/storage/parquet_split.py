@@ -173,14 +173,17 @@ class ParquetSplit:
         file = self._decoder.file
         leaf = file.leaves[column][0]
         place = file.chunk_range(self.row_group, leaf)
+        chunk, rows = file.chunk(self.row_group, leaf), file.row_group_rows[self.row_group]
+        if chunk.values != rows:
+            raise file.corrupt(f"{chunk.values} values in a row group of {rows} rows", self.row_group, leaf)
         ranges = self.ranges
         buffer = next(index for index, fetched in enumerate(ranges) if place.end <= fetched.end)
         return EncodedChunk(
             encoding.physical,
             encoding.type_length,
-            file.chunk(self.row_group, leaf).codec,
+            chunk.codec,
             encoding.is_optional,
-            file.row_group_rows[self.row_group],
+            rows,
             buffer,
             place.offset - ranges[buffer].offset,
             place.length,

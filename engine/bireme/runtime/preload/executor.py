@@ -106,8 +106,7 @@ class PreloadExecutor:
     def _choose(self, refused: set[LivePipeline]) -> LivePipeline | None:
         views, count, nbytes = [], 0, 0
         for scan in tuple(self._scans):
-            _skip_memory(scan)
-            if scan.graph.closed or scan.phase is not Phase.OPEN or scan.fetch_next >= len(scan.splits):
+            if not _has_next(scan):
                 del self._scans[scan]
                 continue
             count += scan.ahead
@@ -255,10 +254,19 @@ def _let_go(lease: Lease | None) -> None:
         lease.release()
 
 
-def _skip_memory(scan: LivePipeline) -> None:
-    """Splits without byte ranges are in memory already."""
-    while scan.fetch_next < len(scan.splits) and scan.is_in_memory(scan.fetch_next):
-        scan.fetch_next += 1
+def _has_next(scan: LivePipeline) -> bool:
+    """Whether there is a split to fetch; those without byte ranges are in memory already. One whose file does not say
+    where its bytes are fails its query.
+    """
+    if scan.graph.closed or scan.phase is not Phase.OPEN:
+        return False
+    try:
+        while scan.fetch_next < len(scan.splits) and scan.is_in_memory(scan.fetch_next):
+            scan.fetch_next += 1
+    except BiremeError as error:
+        scan.fail(None, error)
+        return False
+    return scan.fetch_next < len(scan.splits)
 
 
 def _translated(error: BaseException) -> BaseException:
