@@ -69,9 +69,9 @@ Inputs inputs_of(const nb::list& given) {
 }
 
 // ([(rows, batch, [(output, column)] that are as they came in)], (rows in, dropped by conditions, dropped by
-// filters, pages skipped, bytes decompressed, bytes held))
+// filters, by the bound, pages skipped, bytes decompressed, bytes held))
 nb::tuple run_plan(const ScanPlan& plan, const nb::list& columns, const std::vector<Range>& given,
-                   int64_t rows_max, bool late, nb::object decompress) {
+                   int64_t rows_max, bool late, nb::object decompress, const Program* bound) {
   Inputs inputs = inputs_of(columns);
   std::vector<RowRange> ranges;
   for (const auto& [first, count] : given) ranges.push_back({first, count});
@@ -80,7 +80,7 @@ nb::tuple run_plan(const ScanPlan& plan, const nb::list& columns, const std::vec
   scan::ScanCounts counts;
   {
     nb::gil_scoped_release unlocked;
-    ScanTask task(plan, std::move(inputs.columns), &decompressor, late);
+    ScanTask task(plan, std::move(inputs.columns), &decompressor, late, bound);
     for (scan::ScanBatch& batch : task.run(ranges, rows_max)) {
       Exported exported(std::move(batch.columns), batch.rows, plan.names());
       made.emplace_back(std::move(batch), std::move(exported));
@@ -92,7 +92,8 @@ nb::tuple run_plan(const ScanPlan& plan, const nb::list& columns, const std::vec
     batches.append(nb::make_tuple(batch.rows, nb::cast(std::move(exported)), nb::cast(batch.as_they_are)));
   return nb::make_tuple(
       batches, nb::make_tuple(counts.rows_in, counts.dropped_by_conditions, counts.dropped_by_filters,
-                              counts.pages_skipped, counts.bytes_decompressed, counts.bytes_held_max));
+                              counts.dropped_by_bound, counts.pages_skipped, counts.bytes_decompressed,
+                              counts.bytes_held_max));
 }
 
 void raise_for_column(const char* name, int column, const char* story) {
@@ -139,10 +140,12 @@ void bind_scan(nb::module_& module) {
             self.add_filter(handle.filter, std::move(columns));
           },
           nb::arg("filter"), nb::arg("columns"))
+      .def("bound", &ScanPlan::add_bound, nb::arg("columns"))
       .def("outputs", &ScanPlan::set_outputs, nb::arg("program"), nb::arg("passed"), nb::arg("names"))
       .def("switched_off", &ScanPlan::switched_off)
+      .def("bound_was_switched_off", &ScanPlan::bound_was_switched_off)
       .def("run", &run_plan, nb::arg("columns"), nb::arg("ranges"), nb::arg("rows_max"), nb::arg("late"),
-           nb::arg("decompress"));
+           nb::arg("decompress"), nb::arg("bound").none() = nb::none());
 }
 
 }  // namespace bireme

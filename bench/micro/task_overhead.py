@@ -23,7 +23,7 @@ from bireme.config import Config
 from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
-from bireme.operators.base import Emission, Output
+from bireme.operators.base import NOTHING, Emission, Output, Relievable
 from bireme.plan.physical import Dag, Edge, EmitSink, Pipeline, ScanSource
 from bireme.runtime.threads import LoopThreads
 from bireme.runtime.worker import Worker
@@ -71,6 +71,15 @@ class Stage:
 
     def enough(self) -> bool:
         return False
+
+    def relievable(self) -> Relievable:
+        return NOTHING
+
+    def relief_parts(self) -> int:
+        return 0
+
+    def relieve(self, part: int, slot: int) -> Output:
+        return Output()
 
     def finish_parts(self) -> int:
         return 0

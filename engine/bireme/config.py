@@ -30,6 +30,7 @@ class Levers:
     `clustering`: joins and aggregates work range by range where the ranges of a table's splits hardly overlap.
     `dense_keys`: arrays addressed by the key, and bitmaps, instead of hash tables, where keys lie close together.
     `runtime_filters`: scans drop rows that a join further on cannot match.
+    `top_bounds`: scans drop rows that a top-n further on, which has enough others by now, cannot keep.
     `late_columns`: columns are read once it is known which rows are wanted.
     `native_scan`: the backend decodes Parquet itself, as far as rows need it; else pyarrow decodes whole row groups.
     """
@@ -37,6 +38,7 @@ class Levers:
     clustering: bool = True
     dense_keys: bool = True
     runtime_filters: bool = True
+    top_bounds: bool = True
     late_columns: bool = True
     native_scan: bool = True
 

@@ -20,6 +20,8 @@ constexpr double kHalfLifeRows = 1'000'000;
 constexpr int64_t kAskAgainEvery = 16;
 // Filters usually stand for a selective build side; the first rows tell.
 constexpr double kFilterGuess = 0.3;
+// A bound is learnt from the first of many rows, so few of the others are within it.
+constexpr double kBoundGuess = 0.1;
 // How many rows a guess weighs.
 constexpr double kGuessRows = 1000;
 
@@ -49,6 +51,9 @@ Step::Step(std::shared_ptr<const KeyFilter> filter, std::vector<int> columns)
       rows_(kGuessRows),
       kept_(kGuessRows * kFilterGuess) {}
 
+Step::Step(std::vector<int> columns)
+    : columns_(std::move(columns)), is_bound_(true), rows_(kGuessRows), kept_(kGuessRows * kBoundGuess) {}
+
 double Step::ask_cost() const {
   if (by_codes_.load(std::memory_order_relaxed)) return 0;
   if (filter_ != nullptr) return kFilterCost;
@@ -74,7 +79,7 @@ void Step::record(int64_t rows, int64_t kept) const {
 }
 
 bool Step::is_worth_asking() const {
-  if (filter_ == nullptr) return true;
+  if (filter_ == nullptr && !is_bound_) return true;
   std::lock_guard lock(mutex_);
   if (seen_ < kJudgedRows || kept_ <= kUsefulShare * rows_) return true;
   switched_off_ = true;
@@ -93,6 +98,13 @@ void ScanPlan::add_condition(Program condition, std::vector<int> columns, bool c
 void ScanPlan::add_filter(std::shared_ptr<const KeyFilter> filter, std::vector<int> columns) {
   if (filter == nullptr) throw EngineBug("a scan was given no filter where one was announced");
   steps_.push_back(std::make_unique<Step>(std::move(filter), std::move(columns)));
+}
+
+void ScanPlan::add_bound(std::vector<int> columns) {
+  for (const auto& step : steps_) {
+    if (step->is_bound()) throw EngineBug("a scan was given two bounds");
+  }
+  steps_.push_back(std::make_unique<Step>(std::move(columns)));
 }
 
 void ScanPlan::set_outputs(Program program, std::vector<int> passed, std::vector<std::string> names) {
@@ -119,10 +131,11 @@ double ScanPlan::cost(const Step& step, std::span<const double> row_bytes,
   return total;
 }
 
-std::vector<const Step*> ScanPlan::order(std::span<const double> row_bytes) const {
+std::vector<const Step*> ScanPlan::order(std::span<const double> row_bytes, bool has_bound) const {
   std::vector<const Step*> left;
   std::vector<const Step*> raising;
   for (const auto& step : steps_) {
+    if (step->is_bound() && !has_bound) continue;
     if (step->is_worth_asking()) (step->can_raise() ? raising : left).push_back(step.get());
   }
   std::vector<const Step*> ordered;
@@ -148,6 +161,12 @@ std::vector<bool> ScanPlan::switched_off() const {
     if (step->filter() != nullptr) off.push_back(step->was_switched_off());
   }
   return off;
+}
+
+bool ScanPlan::bound_was_switched_off() const {
+  return std::any_of(steps_.begin(), steps_.end(), [](const std::unique_ptr<Step>& step) {
+    return step->is_bound() && step->was_switched_off();
+  });
 }
 
 }  // namespace bireme::scan

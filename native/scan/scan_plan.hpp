@@ -21,17 +21,20 @@
 
 namespace bireme::scan {
 
-// Drops rows by some of the scanned columns: where `condition` is not TRUE, or whose keys `filter` does not
-// know.
+// Drops rows by some of the scanned columns: where `condition` is not TRUE, whose keys `filter` does not know,
+// or which come after a bound that is a condition of each task's own.
 class Step {
  public:
   Step(Program condition, std::vector<int> columns, bool can_raise, double kept_guess);
   Step(std::shared_ptr<const KeyFilter> filter, std::vector<int> columns);
+  // A bound.
+  explicit Step(std::vector<int> columns);
 
   const std::vector<int>& columns() const { return columns_; }
   const Program& condition() const { return condition_; }
   const KeyFilter* filter() const { return filter_.get(); }
   bool can_raise() const { return can_raise_; }
+  bool is_bound() const { return is_bound_; }
 
   // Nanoseconds a row, roughly, beside decoding its columns.
   double ask_cost() const;
@@ -52,6 +55,7 @@ class Step {
   std::shared_ptr<const KeyFilter> filter_;
   std::vector<int> columns_;
   bool can_raise_ = false;
+  bool is_bound_ = false;
   mutable std::atomic<bool> by_codes_{false};
 
   mutable std::mutex mutex_;
@@ -71,6 +75,8 @@ class ScanPlan {
 
   void add_condition(Program condition, std::vector<int> columns, bool can_raise, double kept_guess);
   void add_filter(std::shared_ptr<const KeyFilter> filter, std::vector<int> columns);
+  // Tasks may have a condition of their own over these columns. At most one such step.
+  void add_bound(std::vector<int> columns);
   // The columns to give, under `names`: where `passed` is a scanned column, that column; where it is -1, the
   // next output of `program`. No scanned column is passed twice.
   void set_outputs(Program program, std::vector<int> passed, std::vector<std::string> names);
@@ -81,10 +87,12 @@ class ScanPlan {
   const std::vector<std::string>& names() const { return names_; }
   bool is_output(int column) const { return is_output_[static_cast<size_t>(column)]; }
 
-  // The steps to take, cheapest way to few rows first, where the columns are stored in so many bytes a row.
-  std::vector<const Step*> order(std::span<const double> row_bytes) const;
+  // The steps to take, cheapest way to few rows first, where the columns are stored in so many bytes a row;
+  // the bound only where the task `has_bound`.
+  std::vector<const Step*> order(std::span<const double> row_bytes, bool has_bound) const;
   // Which filters, in the order they were added, were found to drop too little.
   std::vector<bool> switched_off() const;
+  bool bound_was_switched_off() const;
 
  private:
   double cost(const Step& step, std::span<const double> row_bytes, const std::vector<bool>& is_decoded) const;

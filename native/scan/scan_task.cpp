@@ -88,8 +88,8 @@ std::vector<RowRange> next_block(std::vector<RowRange>& ranges, size_t& next, in
 }  // namespace
 
 ScanTask::ScanTask(const ScanPlan& plan, std::vector<ColumnInput> inputs, parquet::Decompressor* decompressor,
-                   bool late)
-    : plan_(plan), decompressor_(decompressor), late_(late), slots_(inputs.size()) {
+                   bool late, const Program* bound)
+    : plan_(plan), decompressor_(decompressor), late_(late), bound_(bound), slots_(inputs.size()) {
   if (inputs.size() != plan.types().size())
     throw EngineBug("a scan was given another number of chunks than of columns");
   std::vector<double> row_bytes;
@@ -105,7 +105,7 @@ ScanTask::ScanTask(const ScanPlan& plan, std::vector<ColumnInput> inputs, parque
     row_bytes.push_back(static_cast<double>(chunk.bytes.size()) /
                         static_cast<double>(std::max(chunk.rows, int64_t{1})));
   }
-  order_ = plan.order(row_bytes);
+  order_ = plan.order(row_bytes, bound != nullptr);
   answers_.resize(order_.size());
 }
 
@@ -175,10 +175,14 @@ ScanBatch ScanTask::run_block(const std::vector<RowRange>& ranges) {
     const int64_t before = count_;
     take_step(step);
     step.record(before, count_);
-    (step.filter() != nullptr ? counts_.dropped_by_filters : counts_.dropped_by_conditions) +=
-        before - count_;
+    dropped_by(step) += before - count_;
   }
   return count_ > 0 ? made() : ScanBatch{};
+}
+
+int64_t& ScanTask::dropped_by(const Step& step) {
+  if (step.is_bound()) return counts_.dropped_by_bound;
+  return step.filter() != nullptr ? counts_.dropped_by_filters : counts_.dropped_by_conditions;
 }
 
 void ScanTask::take_step(const Step& step) {
@@ -186,7 +190,7 @@ void ScanTask::take_step(const Step& step) {
   for (int column : step.columns()) decode(column);
   const std::vector<Column> columns = views();
   if (step.filter() == nullptr) {
-    const Program::Result result = step.condition().run(columns, count_, false);
+    const Program::Result result = condition(step).run(columns, count_, false);
     if (!result.all) keep(result.selection.as<uint32_t>(), result.rows);
     return;
   }
@@ -250,13 +254,13 @@ const ScanTask::Answers& ScanTask::answers(const Step& step, int column) {
   } else {
     std::vector<Column> columns(slots_.size());
     columns[static_cast<size_t>(column)] = entries;
-    const Program::Result result = step.condition().run(columns, entries.rows, false);
+    const Program::Result result = condition(step).run(columns, entries.rows, false);
     if (result.all) std::fill(asked.keep.begin(), asked.keep.end(), uint8_t{1});
     const int64_t count = result.all ? 0 : result.rows;
     for (int64_t index = 0; index < count; ++index) asked.keep[result.selection.as<uint32_t>()[index]] = 1;
     const NullRow null(entries.type);
     columns[static_cast<size_t>(column)] = null.column;
-    asked.keep_null = step.condition().run(columns, 1, false).rows == 1;
+    asked.keep_null = condition(step).run(columns, 1, false).rows == 1;
   }
   asked.keep_any = asked.keep_null || std::find(asked.keep.begin(), asked.keep.end(), 1) != asked.keep.end();
   asked.known = true;

@@ -44,6 +44,7 @@ struct ScanCounts {
   int64_t rows_in = 0;
   int64_t dropped_by_conditions = 0;
   int64_t dropped_by_filters = 0;
+  int64_t dropped_by_bound = 0;
   int64_t pages_skipped = 0;
   int64_t bytes_decompressed = 0;
   int64_t bytes_held_max = 0;  // by decoded columns at once
@@ -67,9 +68,9 @@ struct ColumnInput {
 class ScanTask {
  public:
   // `inputs` are those of the plan's columns, in order. With `late` false all columns are decoded before the
-  // first step.
+  // first step. `bound`, which may be null and must outlive the task, is the condition of the plan's bound.
   ScanTask(const ScanPlan& plan, std::vector<ColumnInput> inputs, parquet::Decompressor* decompressor,
-           bool late);
+           bool late, const Program* bound = nullptr);
 
   // The rows of `ranges` that are left, in order, in batches of at most `rows_max`; none without rows.
   std::vector<ScanBatch> run(const std::vector<RowRange>& ranges, int64_t rows_max);
@@ -104,6 +105,8 @@ class ScanTask {
   void start(const std::vector<RowRange>& ranges);
   ScanBatch run_block(const std::vector<RowRange>& ranges);
   void take_step(const Step& step);
+  const Program& condition(const Step& step) const { return step.is_bound() ? *bound_ : step.condition(); }
+  int64_t& dropped_by(const Step& step);
   bool take_step_by_codes(const Step& step);
   const Answers& answers(const Step& step, int column);
   void decode(int column);
@@ -115,6 +118,7 @@ class ScanTask {
   const ScanPlan& plan_;
   parquet::Decompressor* decompressor_;
   bool late_;
+  const Program* bound_;
   std::vector<Slot> slots_;
   std::vector<const Step*> order_;
   std::vector<Answers> answers_;  // by place in `order_`

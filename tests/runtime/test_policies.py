@@ -19,7 +19,7 @@ from bireme.runtime.compute.policy import (
     remedy,
     seconds_per_row,
 )
-from bireme.runtime.memory.policy import Candidate, choose_demotions, relief
+from bireme.runtime.memory.policy import Candidate, Need, State, choose_demotions, excess, next_resort
 from bireme.runtime.network.policy import FlowView, choose_send
 from bireme.runtime.preload.policy import ScanView, choose_fetch, promotion_room
 
@@ -104,9 +104,33 @@ def test_victims_cover_the_shortfall_if_anything_can_and_no_more_than_needed(cho
     assert not chosen or sum(one.nbytes for one in chosen[:-1]) < shortfall
 
 
-def test_relief_has_hysteresis() -> None:
-    assert relief(85, 100, start=0.85, stop=0.65) == 0
-    assert relief(86, 100, start=0.85, stop=0.65) == 21
+def test_the_watermark_has_hysteresis() -> None:
+    assert excess(85, 100, start=0.85, stop=0.65) == 0
+    assert excess(86, 100, start=0.85, stop=0.65) == 21
+
+
+IDLE, QUEUED = candidate("idle"), candidate("queued", queued=True)
+SMALL, LARGE = State(QueryId(1), 2, "small"), State(QueryId(1), 40, "large")
+
+
+def test_batches_that_nobody_waits_for_go_before_states_and_states_before_queued_batches() -> None:
+    for need in Need:
+        assert next_resort([QUEUED, IDLE], [SMALL, LARGE], 20, need=need, limit=100) == [IDLE]
+        assert next_resort([QUEUED], [SMALL, LARGE], 20, need=need, limit=100) == LARGE
+
+
+def test_a_state_that_is_not_worth_it_is_the_last_resort_of_what_must_go_on() -> None:
+    assert next_resort([QUEUED], [SMALL], 20, need=Need.CONSUME, limit=100) == [QUEUED]
+    assert next_resort([], [SMALL], 20, need=Need.CONSUME, limit=100) == SMALL
+    for need in (Need.WATERMARK, Need.PRODUCE):
+        assert next_resort([QUEUED], [SMALL], 20, need=need, limit=100) == []
+    assert next_resort([], [], 20, need=Need.CONSUME, limit=100) == []
+
+
+def test_the_watermark_leaves_states_that_a_request_would_take() -> None:
+    state = State(QueryId(1), 5, "middling")
+    assert next_resort([], [state], 1, need=Need.PRODUCE, limit=100) == state
+    assert next_resort([], [state], 1, need=Need.WATERMARK, limit=100) == []
 
 
 # --------------------------------------------------------------------------------------------- compute
@@ -115,13 +139,17 @@ def test_relief_has_hysteresis() -> None:
 class Ready:
     """A supplier as the list sees it."""
 
-    def __init__(self, *order: int, work: bool = True) -> None:
+    def __init__(self, *order: int, work: bool = True, relief: bool = False) -> None:
         self.rank = order
         self.listed = False
         self.work = work
+        self.relief = relief
 
     def has_work(self) -> bool:
         return self.work
+
+    def relief_due(self) -> bool:
+        return self.relief
 
 
 def test_oldest_query_first_then_closest_to_the_result_then_the_plan() -> None:
@@ -130,6 +158,18 @@ def test_oldest_query_first_then_closest_to_the_result_then_the_plan() -> None:
     beside = rank(query=1, distance=0, position=6)
     younger = rank(query=2, distance=0, position=0)
     assert sorted([younger, beside, far, near]) == [near, beside, far, younger]
+
+
+def test_who_gives_memory_back_goes_first_while_that_is_due() -> None:
+    listed = ReadyList()
+    first, giving = Ready(1, 1), Ready(9, 9, relief=True)
+    for one in (first, giving):
+        listed.offer(one)
+    assert listed.best() is giving
+    giving.relief = False
+    assert listed.best() is first
+    listed.offer(giving)
+    assert listed.best() is first
 
 
 def test_the_list_serves_by_rank_and_forgets_who_has_nothing() -> None:

@@ -147,7 +147,7 @@ def test_a_task_that_was_brief_only_by_expectation_is_told_of_and_the_next_go_to
 def test_every_way_to_take(take: Take) -> None:
     async def main(worker: Worker) -> None:
         stages = FakeStages({ONE: FakeWork(splits=splits(20), partitions=3), TWO: FakeWork(add=100)})
-        got = await rows_of(worker.run(scan_then(take, partitions=3), stages))
+        got = await rows_of(worker.run(scan_then(take, partitions=12), stages))
         assert sorted(got) == list(range(100, 120))
         if take is Take.PARTITION:
             assert got == [value for part in range(3) for value in range(100, 120) if (value - 100) % 3 == part]
@@ -378,6 +378,89 @@ def test_a_join_table_is_freed_with_its_last_reader() -> None:
     order = [event for _, event in worker.recorder.events()]
     ends = [event.pipeline for event in order[: order.index(freed)] if isinstance(event, events.PipelineEnded)]
     assert ends == [1, 2, 3]
+
+
+def grouped(splits_count: int, *, gives_up: bool, short_of_memory: float = 0.0) -> FakeStages:
+    """A scan whose rows are kept until its end, or until memory is short; a reader of partitions after it."""
+    kept = FakeWork(splits=splits(splits_count, rows=100), state=True, parts=2, partitions=12, gives_up=gives_up)
+    return FakeStages({ONE: kept, TWO: FakeWork(add=1, short_of_memory=short_of_memory)})
+
+
+def test_a_state_is_handed_over_when_memory_is_short_and_nothing_is_lost() -> None:
+    async def main(worker: Worker) -> None:
+        stages = grouped(60, gives_up=True)
+        stream = worker.run(scan_then(Take.PARTITION, partitions=12), stages)
+        assert sorted(await rows_of(stream)) == list(range(1, 6_001))
+        assert not stages.counts.faults
+        assert stages.counts.relieved > 3_000
+        assert "gave up state" in str(stream.profile)
+
+    worker = run(main, memory_bytes_max=16_000)
+    relieved = happened(worker, events.StateRelieved)
+    assert all(event.bytes_after == 0 < event.bytes_before for event in relieved)
+    wanted = {number for number, event in worker.recorder.events() if isinstance(event, events.ReliefWanted)}
+    assert {event.cause for event in relieved} == wanted
+    # What was given up could be demoted, so that all 48,000 bytes never lay in memory.
+    assert worker.ledger.peaks[Tier.DEVICE] < 40_000
+
+
+def test_with_enough_memory_no_state_is_handed_over() -> None:
+    async def main(worker: Worker) -> None:
+        assert sorted(
+            await rows_of(worker.run(scan_then(Take.PARTITION, partitions=12), grouped(60, gives_up=True)))
+        ) == list(range(1, 6_001))
+
+    assert not happened(run(main), events.StateRelieved)
+
+
+def test_a_state_that_cannot_be_handed_over_is_out_of_room() -> None:
+    async def main(worker: Worker) -> None:
+        with pytest.raises(OutOfRoom):
+            await rows_of(worker.run(scan_then(Take.PARTITION, partitions=12), grouped(60, gives_up=False)))
+
+    run(main, memory_bytes_max=16_000)
+
+
+def test_a_relief_that_runs_out_of_memory_is_made_again() -> None:
+    async def main(worker: Worker) -> None:
+        stages = grouped(60, gives_up=True)
+        tried: list[int] = []
+        original = FakeStage.relieve
+
+        def short_once(stage: FakeStage, part: int, slot: int) -> Output:
+            tried.append(part)
+            if len(tried) % 3 == 1:
+                raise MemoryError("simulated")
+            return original(stage, part, slot)
+
+        monkeypatch.setattr(FakeStage, "relieve", short_once)
+        got = await rows_of(worker.run(scan_then(Take.PARTITION, partitions=12), stages))
+        assert sorted(got) == list(range(1, 6_001))
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        worker = run(main, memory_bytes_max=16_000)
+    assert happened(worker, events.TaskRetried)
+
+
+def test_a_query_that_ends_while_its_state_is_handed_over_leaves_nothing() -> None:
+    async def main(worker: Worker) -> None:
+        relieving = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        original = FakeStage.relieve
+
+        def telling(stage: FakeStage, part: int, slot: int) -> Output:
+            loop.call_soon_threadsafe(relieving.set)
+            return original(stage, part, slot)
+
+        monkeypatch.setattr(FakeStage, "relieve", telling)
+        stages = grouped(60, gives_up=True)
+        async with worker.run(scan_then(Take.PARTITION, partitions=12), stages):
+            await relieving.wait()
+        assert (stages.counts.opened, stages.counts.set_closed) == (stages.counts.closed, 1)
+        assert sorted(await rows_of(worker.run(one_scan(), FakeStages({ONE: FakeWork(splits=splits(3))})))) == [0, 1, 2]
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        run(main, memory_bytes_max=16_000)
 
 
 # ------------------------------------------------------------------------------------ pressure and ends

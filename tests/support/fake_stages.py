@@ -1,7 +1,8 @@
 """Small fake stages whose right answer is known: each row is an int64 `v`, and a pipeline adds a constant to it.
 
 A STREAM, SERIAL or PARTITION pipeline passes its rows on, with `v + add`, spread over the partitions of its edge. One
-with `state` keeps rows per slot and gives them out at the end, sorted, in parts. One with a limit says `enough`.
+with `state` keeps rows per slot and gives them out at the end, sorted, in parts; where it `gives_up`, also when memory
+is short, a part a slot. One with a limit says `enough`.
 Misbehaviour (running out of memory, failing) is drawn before a call changes anything.
 """
 
@@ -19,7 +20,7 @@ from bireme.data.ids import PipelineId
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
 from bireme.errors import EngineBug, Overflow
-from bireme.operators.base import Emission, Output
+from bireme.operators.base import NOTHING, Emission, Output, Relievable
 from bireme.plan.physical import EmitSink, Pipeline
 from bireme.storage.base import ByteRange, ChunkKey, Split
 from support.disk import bytes_of
@@ -76,7 +77,9 @@ class FakeSplit:
 
 @dataclass(slots=True)
 class FakeWork:
-    """What a fake stage does. `state` keeps rows until `finish` in `parts`; `limit` stops after that many rows."""
+    """What a fake stage does. `state` keeps rows until `finish` in `parts`, or until relief; `limit` stops after that
+    many rows.
+    """
 
     add: int = 0
     splits: tuple[FakeSplit, ...] = ()
@@ -84,6 +87,7 @@ class FakeWork:
     partitions: int = 1
     state: bool = False
     parts: int = 1
+    gives_up: bool = False
     limit: int | None = None
     emits: bool = True
     short_of_memory: float = 0.0
@@ -99,6 +103,7 @@ class Counts:
     opened: int = 0
     closed: int = 0
     calls: int = 0
+    relieved: int = 0
     shortages: int = 0
     failures: int = 0
     set_closed: int = 0
@@ -120,6 +125,8 @@ class FakeStage:
         self._seen: set[tuple[str, int]] = set()
         self._passed = 0
         self._finishing = False
+        self._relieving = False
+        self._relief_left = 0
         self._is_open = False
         self._is_closed = False
         self._given = False
@@ -136,6 +143,9 @@ class FakeStage:
     def rows_out_max(self, rows: int) -> int | None:
         return None if self._rng.random() < self.work.slow else rows
 
+    def passes_over(self, sequence: int) -> bool:
+        return False
+
     def run_split(self, split: Split, buffers: Sequence[pa.Buffer], sequence: int, slot: int) -> Output:
         with _Call(self, "split", sequence, slot):
             return self._run(list(split.decode(buffers)), slot)
@@ -147,6 +157,28 @@ class FakeStage:
 
     def enough(self) -> bool:
         return self.work.limit is not None and self._passed >= self.work.limit
+
+    def relievable(self) -> Relievable:
+        if not self.work.gives_up or self._finishing:
+            return NOTHING
+        return Relievable(8 * sum(map(len, self._slots)), 8 * max(map(len, self._slots)))
+
+    def relief_parts(self) -> int:
+        self._expect(not self._busy, "relieved while it runs")
+        self._expect(not self._finishing, "relieved after its inputs")
+        self._relieving = True
+        self._relief_left = len(self._slots)
+        return len(self._slots)
+
+    def relieve(self, part: int, slot: int) -> Output:
+        with _Call(self, "relief", part, slot):
+            self._misbehave(0)
+            rows, self._slots[part] = self._slots[part], []
+            self._counts.relieved += len(rows)
+            with self._lock:
+                self._relief_left -= 1
+                self._relieving = self._relief_left > 0
+            return self._emit([rows_batch(rows)] if rows else [], state_bytes=8 * sum(map(len, self._slots)))
 
     def finish_parts(self) -> int:
         self._expect(not self._busy, "finished while it runs")
@@ -232,7 +264,10 @@ class _Call:
         with stage._lock:
             stage._expect(stage._is_open and not stage._is_closed, "called while it is not open")
             stage._expect(slot not in stage._busy, f"called twice at once in slot {slot}")
-            stage._expect((self._key[0] == "part") is stage._finishing, f"called out of order with {self._key}")
+            phases = (stage._finishing, stage._relieving)
+            stage._expect(
+                (self._key[0] == "part", self._key[0] == "relief") == phases, f"called out of order with {self._key}"
+            )
             stage._busy.add(slot)
 
     def __exit__(self, *_: object) -> None:

@@ -174,13 +174,16 @@ class DagMaker:
         self._add_over(source, take, target, work, [[value + work.add for value in rows] for rows in outputs])
 
     def _state(self, source: OpenEdge) -> OpenEdge:
-        self.stateful = True
         target = self._edge()
-        work = FakeWork(add=1, partitions=target.partitions, state=True, parts=self.rng.randint(1, 3))
+        gives_up = self.rng.random() < 0.6
+        self.stateful = self.stateful or not gives_up
+        parts = self.rng.randint(1, 3)
+        work = FakeWork(add=1, partitions=target.partitions, state=True, parts=parts, gives_up=gives_up)
         rows = sorted(value + 1 for value in source.rows)
         outputs = [rows[part :: work.parts] for part in range(work.parts)]
         take = self.rng.choice((Take.STREAM, Take.PARTITION))
-        self._add_over(source, take, target, work, outputs, exact=True)
+        # What is given up early leaves before smaller rows that come later.
+        self._add_over(source, take, target, work, outputs, exact=not gives_up)
         return target
 
     def _build(self, source: OpenEdge) -> OpenEdge:

@@ -88,6 +88,7 @@ class Outcome:
     on_threads: int = 0
     cached: int = 0
     hits: int = 0
+    relieved: int = 0
     trace: list[Event] = field(default_factory=list)
 
     def add(self, other: Outcome) -> None:
@@ -101,6 +102,7 @@ class Outcome:
         self.on_threads += other.on_threads
         self.cached += other.cached
         self.hits += other.hits
+        self.relieved += other.relieved
         for name, count in other.failed.items():
             self.failed[name] = self.failed.get(name, 0) + count
 
@@ -168,6 +170,7 @@ class SimRun:
         assert case.right_so_far(got), f"{got} does not begin {case.rows}"
         self.outcome.rows += len(got)
         counts = stages.counts
+        self.outcome.relieved += counts.relieved
         assert not counts.faults, counts.faults
         assert (counts.opened, counts.set_closed) == (counts.closed, 1), counts
 

@@ -175,7 +175,8 @@ class ColumnUnread(Exception):
 
 
 class ScanCounts(NamedTuple):
-    """What one call of a scan did: rows it was asked for, rows dropped by what and pages that no row was wanted of.
+    """What one call of a scan did: rows it was asked for, rows dropped by what (the bound is that of a top-n), and
+    pages that no row was wanted of.
 
     `bytes_held_max` is what decoded columns took at once.
     """
@@ -183,6 +184,7 @@ class ScanCounts(NamedTuple):
     rows_in: int
     dropped_by_conditions: int
     dropped_by_filters: int
+    dropped_by_bound: int
     pages_skipped: int
     bytes_decompressed: int
     bytes_held_max: int
@@ -193,6 +195,7 @@ class ScanCounts(NamedTuple):
             self.rows_in + other.rows_in,
             self.dropped_by_conditions + other.dropped_by_conditions,
             self.dropped_by_filters + other.dropped_by_filters,
+            self.dropped_by_bound + other.dropped_by_bound,
             self.pages_skipped + other.pages_skipped,
             self.bytes_decompressed + other.bytes_decompressed,
             max(self.bytes_held_max, other.bytes_held_max),
@@ -216,10 +219,11 @@ class Scan(Protocol):
         ...
 
     def run(
-        self, rows: EncodedRows, buffers: Sequence[pa.Buffer], rows_max: int
+        self, rows: EncodedRows, buffers: Sequence[pa.Buffer], rows_max: int, bound: Expr | None = None
     ) -> tuple[list[pa.RecordBatch], ScanCounts]:
         """The rows that the predicate and the filters keep, with the expressions computed for them, in batches of at
-        most `rows_max` rows. Any number of threads at once.
+        most `rows_max` rows. Rows of which `bound`, a condition that cannot fail, is not TRUE may be missing. Any
+        number of threads at once.
 
         Raises ColumnFault, ColumnUnread, and DataError as `Program.run` does.
         """
@@ -230,7 +234,7 @@ class Scan(Protocol):
         """Whether `run_batch` can be called: its columns must all be of types that this backend has kernels for."""
         ...
 
-    def run_batch(self, batch: pa.RecordBatch) -> tuple[list[pa.RecordBatch], ScanCounts]:
+    def run_batch(self, batch: pa.RecordBatch, bound: Expr | None = None) -> tuple[list[pa.RecordBatch], ScanCounts]:
         """The same of rows that are decoded already. Raises DataError as `Program.run` does."""
         ...
 
@@ -320,8 +324,10 @@ class Kernels(Protocol):
         filters: Sequence[RowFilter],
         is_late: bool,
         has_row_numbers: bool = False,
+        bound_columns: Sequence[int] = (),
     ) -> Scan | None:
-        """Compiles a scan of encoded columns of `schema`; None where this backend decodes nothing itself.
+        """Compiles a scan of encoded columns of `schema`; None where this backend decodes nothing itself. The bounds of
+        its calls are over `bound_columns`.
 
         With `has_row_numbers`, the last column is not stored: it is the number of each row in the table. With
         `is_late`, columns are decoded for the rows that the steps before have left, else for all.

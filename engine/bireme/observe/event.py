@@ -94,7 +94,8 @@ class TaskEnded(NamedTuple):
 
 
 class SplitScanned(NamedTuple):
-    """A scan of the backend's own read a split: `rows` of it, of which conditions and runtime filters dropped some.
+    """A scan of the backend's own read a split: `rows` of it, of which conditions, runtime filters and the bound of a
+    top-n dropped some.
 
     `pages_skipped` are those of which no row was wanted, so that they were not decompressed.
     """
@@ -105,6 +106,7 @@ class SplitScanned(NamedTuple):
     rows: int
     dropped_by_conditions: int
     dropped_by_filters: int
+    dropped_by_bound: int
     pages_skipped: int
     bytes_decompressed: int
     cause: EventId = NO_CAUSE
@@ -161,6 +163,25 @@ class Overbooked(NamedTuple):
     nbytes: int
     over: int
     reason: str
+    cause: EventId = NO_CAUSE
+
+
+class ReliefWanted(NamedTuple):
+    """Memory was short, and a pipeline is to give up what it can of its state: `nbytes`."""
+
+    query: QueryId
+    pipeline: PipelineId
+    nbytes: int
+    cause: EventId = NO_CAUSE
+
+
+class StateRelieved(NamedTuple):
+    """A pipeline has handed over what it kept, as batches, which can be moved."""
+
+    query: QueryId
+    pipeline: PipelineId
+    bytes_before: int
+    bytes_after: int
     cause: EventId = NO_CAUSE
 
 

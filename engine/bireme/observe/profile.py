@@ -31,10 +31,13 @@ class PipelineProfile:
     run_seconds: float = 0.0
     wait_seconds: float = 0.0
     retries: int = 0
+    reliefs: int = 0
+    relieved_bytes: int = 0
     preload_bytes: int = 0
     scanned_rows: int = 0
     dropped_by_conditions: int = 0
     dropped_by_filters: int = 0
+    dropped_by_bound: int = 0
     pages_skipped: int = 0
     bytes_decompressed: int = 0
     preload_seconds: float = 0.0
@@ -140,6 +143,11 @@ class Profile:
     def _retried(self, event: events.TaskRetried) -> None:
         self.pipeline(event.pipeline).retries += 1
 
+    def _relieved(self, event: events.StateRelieved) -> None:
+        into = self.pipeline(event.pipeline)
+        into.reliefs += 1
+        into.relieved_bytes += max(0, event.bytes_before - event.bytes_after)
+
     def _noted(self, event: events.Noted) -> None:
         notes = self.pipeline(event.pipeline).notes
         if event.text not in notes:
@@ -158,6 +166,7 @@ class Profile:
         into.scanned_rows += event.rows
         into.dropped_by_conditions += event.dropped_by_conditions
         into.dropped_by_filters += event.dropped_by_filters
+        into.dropped_by_bound += event.dropped_by_bound
         into.pages_skipped += event.pages_skipped
         into.bytes_decompressed += event.bytes_decompressed
 
@@ -198,6 +207,7 @@ _FOLDS: dict[type, Callable[[Profile, Any], None]] = {
     events.PipelineEnded: Profile._ended,
     events.TableFreed: Profile._table_freed,
     events.TaskRetried: Profile._retried,
+    events.StateRelieved: Profile._relieved,
     events.Noted: Profile._noted,
     events.Preloaded: Profile._preloaded,
     events.ReadByTask: Profile._read_by_task,
@@ -243,6 +253,8 @@ def _line(name: str, pipeline: PipelineProfile) -> str:
             f"cache gave {format_bytes(pipeline.cache_hit_bytes)} ({pipeline.cache_hit_count} chunks), "
             f"lacked {pipeline.cache_miss_count} chunks"
         )
+    if pipeline.reliefs:
+        parts.append(f"gave up state {pipeline.reliefs} times, {format_bytes(pipeline.relieved_bytes)}")
     if pipeline.retries:
         parts.append(f"{pipeline.retries} retries")
     return ", ".join(parts + pipeline.notes)
@@ -257,6 +269,8 @@ def _scan_parts(pipeline: PipelineProfile) -> list[str]:
         parts.append(f"conditions dropped {format_rows(pipeline.dropped_by_conditions)} rows")
     if pipeline.dropped_by_filters:
         parts.append(f"runtime filters dropped {format_rows(pipeline.dropped_by_filters)} rows")
+    if pipeline.dropped_by_bound:
+        parts.append(f"the top-n's bound dropped {format_rows(pipeline.dropped_by_bound)} rows")
     if pipeline.pages_skipped:
         parts.append(f"skipped {pipeline.pages_skipped} pages")
     return parts

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, NamedTuple, Protocol
 
 import pyarrow as pa
 
 from bireme.backends.base import ScanCounts
 from bireme.data.ids import EdgeId
+from bireme.errors import EngineBug
 from bireme.plan.physical import Pipeline
 from bireme.storage.base import Split
 
@@ -39,6 +40,29 @@ class Output:
     scanned: ScanCounts | None = None
 
 
+class Relievable(NamedTuple):
+    """What a stage could give up of its state: bytes in all, and bytes that the largest call for it needs beside."""
+
+    nbytes: int
+    step_bytes: int
+
+
+NOTHING: Final = Relievable(0, 0)
+
+
+class Unrelieved:
+    """What has no state to give up: a base for stages and sinks."""
+
+    def relievable(self) -> Relievable:
+        return NOTHING
+
+    def relief_parts(self) -> int:
+        return 0
+
+    def relieve(self, part: int) -> list[Emission]:
+        raise EngineBug(f"{type(self).__name__} has nothing to give up")
+
+
 class Stage(Protocol):
     """One live pipeline. `slot` is the compute slot that runs the call: no two calls run in one slot at once, so
     per-slot state needs no lock. Slots 0 to `slots` - 1 are those of threads; slot `slots` is the loop's, for short
@@ -50,6 +74,9 @@ class Stage(Protocol):
     A call that raises MemoryError or OutOfRoom may be made again where the pipeline keeps nothing between calls (its
     sink emits, builds a table or marks matches, and it has no LimitStep): for a STREAM source also in pieces, each with
     a part of the rows, in order, under the same `sequence`.
+    Between inputs, while no other call runs, memory may be wanted back: `relieve` then comes once for each part 0 to
+    `relief_parts() - 1`, many at once, and inputs go on afterwards. It emits what the rest of the query needs of the
+    state, and keeps nothing of it. One that raises MemoryError or OutOfRoom has lost nothing and is made again.
     `close` also comes after failure and cancellation, once, when no call is running; it frees all state that later
     pipelines do not need (join tables are freed by `StageSet.free_table`).
     """
@@ -63,6 +90,12 @@ class Stage(Protocol):
         """How many rows a call over `rows` rows may have to handle at worst; None where a row may take very long."""
         ...
 
+    def passes_over(self, sequence: int) -> bool:
+        """Whether nothing of split number `sequence` is wanted, so that it runs without its bytes. Once true it stays
+        so. On the loop and on any thread, after `open`.
+        """
+        ...
+
     def run_split(self, split: Split, buffers: Sequence[pa.Buffer], sequence: int, slot: int) -> Output: ...
 
     def run_batches(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> Output:
@@ -74,6 +107,14 @@ class Stage(Protocol):
     def enough(self) -> bool:
         """Whether more input cannot change the output (a limit is reached). Asked on the loop after each task."""
         ...
+
+    def relievable(self) -> Relievable:
+        """What `relieve` could give back now. Asked on the loop after each task, while others may run."""
+        ...
+
+    def relief_parts(self) -> int: ...
+
+    def relieve(self, part: int, slot: int) -> Output: ...
 
     def finish_parts(self) -> int: ...
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from bireme.backends.base import GroupTable, Kernels
 from bireme.data.record import record_batch, slices
 from bireme.errors import SourceMisstated
-from bireme.operators.base import Emission
+from bireme.operators.base import Emission, Relievable
 from bireme.operators.filter_project import FilterProject
 from bireme.operators.states import QueryStates
 from bireme.plan.physical import Finals, GroupSink
@@ -97,6 +97,20 @@ class Group:
     def _handed_over(self, table: GroupTable) -> list[Emission]:
         states = table.states(self._partitions)
         return [Emission(self._sink.edge, index, state) for index, state in enumerate(states) if state.num_rows]
+
+    def relievable(self) -> Relievable:
+        return Relievable(self.nbytes, max(self._held_bytes, default=0))
+
+    def relief_parts(self) -> int:
+        return len(self._tables)
+
+    def relieve(self, part: int) -> list[Emission]:
+        table = self._tables[part]
+        if table is None or not table.groups:
+            return []
+        emissions = self._handed_over(table)
+        self._held_bytes[part] = table.nbytes
+        return emissions
 
     def finish_parts(self) -> int:
         self._passing.clear()

@@ -15,7 +15,7 @@ from bireme.backends.base import JoinBuild, JoinTable, Kernels
 from bireme.data.batch import measure
 from bireme.data.record import concat, empty
 from bireme.data.schema import Schema
-from bireme.operators.base import Emission
+from bireme.operators.base import Emission, Unrelieved
 from bireme.operators.filter_project import KeyColumns
 from bireme.operators.hash_join import Matcher
 from bireme.operators.states import BuiltTable, QueryStates
@@ -23,7 +23,7 @@ from bireme.plan.expr import Column
 from bireme.plan.physical import BuildSink, MatchSink
 
 
-class Match:
+class Match(Unrelieved):
     """Marks the build rows that what comes matches."""
 
     nbytes = 0
@@ -45,7 +45,7 @@ class Match:
         return []
 
 
-class Build:
+class Build(Unrelieved):
     """Makes a join table from all batches of the build side."""
 
     def __init__(self, sink: BuildSink, schema: Schema, kernels: Kernels, states: QueryStates, slots: int) -> None:

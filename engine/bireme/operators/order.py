@@ -5,7 +5,7 @@ The comparison itself is the kernels'. Sorting is stable: rows with equal keys k
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -13,12 +13,13 @@ import pyarrow as pa
 from bireme.backends.base import Kernels
 from bireme.data.record import concat
 from bireme.data.schema import Schema
-from bireme.data.types import BOOL, DataType, Kind
 from bireme.operators.filter_project import FilterProject, KeyColumns
 from bireme.operators.scalar_value import literal_of
 from bireme.operators.states import QueryStates
-from bireme.plan.expr import Call, Expr, SortKey
+from bireme.operators.top_bound import up_to
+from bireme.plan.expr import Literal, SortKey
 from bireme.plan.physical import ProgramStep
+from bireme.plan.top_bound import is_bounding
 from bireme.plan.tree import all_columns
 
 # A top-n reduces what it holds when it has this many rows more than it needs.
@@ -48,40 +49,38 @@ class Order:
         )
         return self._kernels.take(batch, rows[offset:])
 
-    def threshold(self, batch: pa.RecordBatch) -> FilterProject | None:
-        """Drops rows that come after the last row of `batch` by the first key alone; None where that tells nothing."""
+    def last(self, batch: pa.RecordBatch) -> Literal | None:
+        """The first key of the last row of `batch`; None where it is of a type that no bound is made of."""
         key = self._leading
-        if key is None or not _is_compared(key.expr.type):
+        if key is None or not is_bounding(key.expr.type):
             return None
-        last = self._keys.run(batch.slice(batch.num_rows - 1)).column(0)
-        bound = literal_of(last, 0, key.expr.type)
-        null = Call("is_null", (key.expr,), BOOL)
-        if bound.value is None:
-            return self._filter(null) if key.nulls_first else None
-        before = Call("ge" if key.descending else "le", (key.expr, bound), BOOL)
-        return self._filter(Call("or", (null, before), BOOL) if key.nulls_first else before)
+        return literal_of(self._keys.run(batch.slice(batch.num_rows - 1)).column(0), 0, key.expr.type)
 
-    def _filter(self, predicate: Expr) -> FilterProject:
+    def threshold(self, last: Literal) -> FilterProject | None:
+        """Drops rows that come after a row with this first key by that alone; None where that tells nothing."""
+        assert self._leading is not None
+        predicate = up_to(self._leading, last)
+        if predicate is None:
+            return None
         step = ProgramStep(predicate, all_columns(self._schema), self._schema.names)
         return FilterProject(step, self._schema, self._kernels, self._states)
-
-
-def _is_compared(kind: DataType) -> bool:
-    return kind.is_integer or kind.is_float or kind.kind in (Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP, Kind.STRING)
 
 
 class TopRows:
     """The first `limit` rows of a stream, kept by one compute slot.
 
-    The order must end in a key that no two rows share (their position), so that reducing early loses nothing. Once it
-    has `limit` rows, others are kept only if they do not come after the last of those.
+    The order must end in a key that no two rows share (their position, the last column), so that reducing early loses
+    nothing. Once it has `limit` rows, others are kept only if they do not come after the last of those; `learnt` is
+    told of that one's first key and its position.
     """
 
-    def __init__(self, order: Order, limit: int) -> None:
+    def __init__(self, order: Order, limit: int, learnt: Callable[[Literal, int], None]) -> None:
         self._order = order
         self._limit = limit
+        self._learnt = learnt
         self._held: list[pa.RecordBatch] = []
         self._rows = 0
+        self._knows_last = False
         self._threshold: FilterProject | None = None
         self._unasked = 0  # batches to come that the threshold is not asked about, since it dropped little
 
@@ -98,7 +97,7 @@ class TopRows:
             self._learn(batch)
         self._held.append(batch)
         self._rows += batch.num_rows
-        if self._rows > 2 * self._limit + _SLACK_ROWS:
+        if self._rows > 2 * self._limit + (_SLACK_ROWS if self._knows_last else 0):
             self._reduce()
 
     def _reduce(self) -> None:
@@ -108,8 +107,13 @@ class TopRows:
 
     def _learn(self, first: pa.RecordBatch) -> None:
         """Takes the last of `limit` rows in order for the threshold."""
-        if 0 < self._limit <= first.num_rows:
-            self._threshold = self._order.threshold(first)
+        if not 0 < self._limit <= first.num_rows:
+            return
+        self._knows_last = True
+        last = self._order.last(first)
+        if last is not None:
+            self._threshold = self._order.threshold(last)
+            self._learnt(last, first.column(first.num_columns - 1)[first.num_rows - 1].as_py())
 
     def _remaining(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self._threshold is None or self._unasked:

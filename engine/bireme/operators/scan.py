@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,19 +24,29 @@ from bireme.data.types import BOOL
 from bireme.operators.filter_project import FilterProject
 from bireme.operators.split_run import SplitRun
 from bireme.operators.states import QueryStates
+from bireme.operators.top_bound import LiveBound
 from bireme.plan.expr import Call, Column, Expr, Literal
 from bireme.plan.physical import ProgramStep, ScanSource
-from bireme.plan.tree import FALSE, all_columns
+from bireme.plan.tree import FALSE, all_columns, columns_used
 from bireme.storage.base import BATCH_ROWS_MAX, Split
 from bireme.storage.kept_split import KeptSplit
 from bireme.storage.physical_value import count_decoder
+
+# From the first so many rows of a scan a top-n learns a bound for the others; a page has more.
+_LEARNING_ROWS: Final = 8_192
 
 
 class TableScan:
     """A `ScanSource` and the `ProgramStep` behind it (None: all columns as they are) at work. Any thread."""
 
     def __init__(
-        self, source: ScanSource, step: ProgramStep | None, schema: Schema, kernels: Kernels, states: QueryStates
+        self,
+        source: ScanSource,
+        step: ProgramStep | None,
+        schema: Schema,
+        kernels: Kernels,
+        states: QueryStates,
+        bound: LiveBound | None = None,
     ) -> None:
         taken = step if step is not None else ProgramStep(None, all_columns(schema), schema.names)
         self._step = taken
@@ -46,6 +57,7 @@ class TableScan:
         self._reasons: dict[str, None] = {}
         self._has_row_numbers = source.row_numbers
         self._wanted = wanted_rows(source, states)
+        self._bound = bound
         self._scan: Scan | None = None
         self._scans_of_all: dict[Schema, Scan | None] = {}
         if source.columns and states.levers.native_scan:
@@ -57,6 +69,7 @@ class TableScan:
                 filters=row_filters(source, states),
                 is_late=states.levers.late_columns,
                 has_row_numbers=source.row_numbers,
+                bound_columns=() if bound is None else sorted(columns_used(bound.key.expr)),
             )
 
     @property
@@ -66,16 +79,33 @@ class TableScan:
         further = self._program.fallbacks if self._program is not None else ()
         return (*self._reasons, *known, *further)
 
-    def read(self, split: Split, buffers: Sequence[pa.Buffer], counts: list[ScanCounts]) -> Iterator[pa.RecordBatch]:
-        """What is wanted of a split, and into `counts` what was done to find it, where the backend tells."""
+    def read(
+        self, split: Split, buffers: Sequence[pa.Buffer], counts: list[ScanCounts], sequence: int
+    ) -> Iterator[pa.RecordBatch]:
+        """What is wanted of split number `sequence`, and into `counts` what was done to find it, where the backend
+        tells.
+        """
+        if self._passes_over(split, counts, sequence, None):
+            return
         if isinstance(split, SplitRun):
-            for piece, own in split.pieces(buffers):
-                yield from self._read_one(piece, own, counts)
+            for part, (piece, own) in enumerate(split.pieces(buffers)):
+                if not self._passes_over(piece, counts, sequence, part):
+                    yield from self._read_one(piece, own, counts, sequence)
         else:
-            yield from self._read_one(split, buffers, counts)
+            yield from self._read_one(split, buffers, counts, sequence)
+
+    def _passes_over(self, split: Split, counts: list[ScanCounts], sequence: int, part: int | None) -> bool:
+        if self._bound is None or not self._bound.passes_over(sequence, part):
+            return False
+        counts.append(ScanCounts(split.rows, 0, 0, split.rows, 0, 0, 0))
+        return True
+
+    def _within(self, sequence: int) -> Expr | None:
+        """What rows of a split must fulfil by now to be of use to a top-n."""
+        return None if self._bound is None else self._bound.condition(sequence)
 
     def _read_one(
-        self, split: Split, buffers: Sequence[pa.Buffer], counts: list[ScanCounts]
+        self, split: Split, buffers: Sequence[pa.Buffer], counts: list[ScanCounts], sequence: int
     ) -> Iterable[pa.RecordBatch]:
         if self._scan is None:
             return self._decoded(split, buffers)
@@ -85,28 +115,44 @@ class TableScan:
         if encoded == "" and self._scan.takes_batches:
             batches: Iterable[pa.RecordBatch] = split.decode(buffers)
             numbered = self._numbered(batches, split) if self._has_row_numbers else batches
-            return self._of_batches(self._scan, numbered, counts)
+            return self._of_batches(self._scan, numbered, counts, sequence)
         if isinstance(encoded, str):
             return self._decoded(split, buffers, encoded)
         if self._wanted is not None:
             encoded = encoded._replace(ranges=_wanted_ranges(encoded, self._wanted))
-        try:
-            batches, done = self._scan.run(encoded, buffers, BATCH_ROWS_MAX)
-        except ColumnUnread as unread:
-            return self._decoded(split, buffers, unread.reason)
-        except ColumnFault as fault:
-            raise split.damage(fault.column, fault.story) from fault
         # Rows that the split itself left out, by what its pages state.
-        skipped = split.rows - done.rows_in
-        dropped = done.dropped_by_conditions + skipped
-        counts.append(done._replace(rows_in=split.rows, dropped_by_conditions=dropped) if skipped else done)
-        return batches
+        skipped = split.rows - sum([count for _, count in encoded.ranges])
+        if skipped:
+            counts.append(ScanCounts(skipped, skipped, 0, 0, 0, 0, 0))
+        return self._of_encoded(self._scan, split, encoded, buffers, counts, sequence)
+
+    def _of_encoded(
+        self,
+        scan: Scan,
+        split: Split,
+        encoded: EncodedRows,
+        buffers: Sequence[pa.Buffer],
+        counts: list[ScanCounts],
+        sequence: int,
+    ) -> Iterator[pa.RecordBatch]:
+        learning = self._bound is not None and not self._bound.is_known
+        for ranges in _few_first(encoded.ranges) if learning else (encoded.ranges,):
+            try:
+                part = encoded._replace(ranges=ranges)
+                batches, done = scan.run(part, buffers, BATCH_ROWS_MAX, self._within(sequence))
+            except ColumnUnread as unread:
+                yield from self._decoded(split, buffers, unread.reason)
+                return
+            except ColumnFault as fault:
+                raise split.damage(fault.column, fault.story) from fault
+            counts.append(done)
+            yield from batches
 
     def _of_batches(
-        self, scan: Scan, batches: Iterable[pa.RecordBatch], counts: list[ScanCounts]
+        self, scan: Scan, batches: Iterable[pa.RecordBatch], counts: list[ScanCounts], sequence: int
     ) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            made, done = scan.run_batch(batch)
+            made, done = scan.run_batch(batch, self._within(sequence))
             counts.append(done)
             yield from made
 
@@ -183,6 +229,21 @@ def _wanted_ranges(encoded: EncodedRows, wanted: Rows) -> tuple[tuple[int, int],
             breaks = np.flatnonzero(np.diff(run) > 1) + 1
             found += [(int(part[0]), len(part)) for part in np.split(run, breaks)]
     return tuple(found)
+
+
+def _few_first(ranges: Sequence[tuple[int, int]]) -> list[tuple[tuple[int, int], ...]]:
+    """The ranges cut in two, so that a bound can be learnt from the first rows and used for the others."""
+    head: list[tuple[int, int]] = []
+    tail: list[tuple[int, int]] = []
+    room = _LEARNING_ROWS
+    for first, count in ranges:
+        taken = min(count, room)
+        room -= taken
+        if taken:
+            head.append((first, taken))
+        if taken < count:
+            tail.append((first + taken, count - taken))
+    return [tuple(part) for part in (head, tail) if part]
 
 
 def _scan_of_all(schema: Schema, kernels: Kernels) -> Scan | None:

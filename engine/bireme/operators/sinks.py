@@ -7,6 +7,7 @@ slot, so nothing is locked. `finish` hands over what was kept.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -18,11 +19,12 @@ from bireme.data.record import record_batch, slices
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
 from bireme.errors import CardinalityFault
-from bireme.operators.base import Emission, Output
+from bireme.operators.base import Emission, Output, Relievable, Unrelieved
 from bireme.operators.group import SEQUENCE_SHIFT
 from bireme.operators.order import Order, TopRows
 from bireme.operators.scalar_value import literal_of
 from bireme.operators.states import QueryStates
+from bireme.operators.top_bound import LiveBound
 from bireme.plan.expr import Literal
 from bireme.plan.physical import EmitSink, ScalarSink, TopSink
 from bireme.storage.base import BATCH_ROWS_MAX
@@ -43,12 +45,20 @@ class LiveSink(Protocol):
 
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]: ...
 
+    def relievable(self) -> Relievable:
+        """What it could give up between two tasks; see `base.Stage`. Asked while calls run."""
+        ...
+
+    def relief_parts(self) -> int: ...
+
+    def relieve(self, part: int) -> list[Emission]: ...
+
     def finish_parts(self) -> int: ...
 
     def finish(self, part: int) -> list[Emission]: ...
 
 
-class Emit:
+class Emit(Unrelieved):
     """Puts batches on an edge as they come."""
 
     nbytes = 0
@@ -79,11 +89,20 @@ class Emit:
         return []
 
 
-class Top:
+class Top(Unrelieved):
     """Keeps the first rows, per slot."""
 
-    def __init__(self, sink: TopSink, schema: Schema, kernels: Kernels, states: QueryStates, slots: int) -> None:
+    def __init__(
+        self,
+        sink: TopSink,
+        schema: Schema,
+        kernels: Kernels,
+        states: QueryStates,
+        slots: int,
+        bound: LiveBound | None,
+    ) -> None:
         self._sink = sink
+        self._bound = bound
         self._names = (*schema.names, "position")
         ordered = Schema((*schema.fields, Field("position", INT64, False)))
         self._order = Order(sink.keys, ordered, kernels, states)
@@ -97,13 +116,17 @@ class Top:
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
         rows = self._slots[slot]
         if rows is None:
-            rows = self._slots[slot] = TopRows(self._order, self._sink.limit)
+            rows = self._slots[slot] = TopRows(self._order, self._sink.limit, partial(self._learnt, slot))
         position = sequence << SEQUENCE_SHIFT
         for batch in batches:
             positions = arrays.from_numpy(np.arange(position, position + batch.num_rows, dtype=np.int64))
             rows.add(record_batch([*batch.columns, positions], self._names, batch.num_rows))
             position += batch.num_rows
         return []
+
+    def _learnt(self, slot: int, last: Literal, position: int) -> None:
+        if self._bound is not None:
+            self._bound.learn(slot, last, position >> SEQUENCE_SHIFT)
 
     def finish_parts(self) -> int:
         self._slots = [rows for rows in self._slots if rows is not None]
@@ -116,7 +139,7 @@ class Top:
         return [] if rows is None else [Emission(self._sink.edge, 0, rows)]
 
 
-class KeepScalar:
+class KeepScalar(Unrelieved):
     """Keeps the one value of a scalar subquery."""
 
     nbytes = 0

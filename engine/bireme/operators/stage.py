@@ -16,7 +16,7 @@ from bireme.data import arrays
 from bireme.data.record import concat, record_batch, slices
 from bireme.data.schema import Schema
 from bireme.errors import EngineBug, SourceMisstated
-from bireme.operators.base import Output
+from bireme.operators.base import NOTHING, Output, Relievable
 from bireme.operators.filter_project import FilterProject
 from bireme.operators.group import Group
 from bireme.operators.hash_join import HashJoin
@@ -26,6 +26,7 @@ from bireme.operators.scalar_value import literal_batch
 from bireme.operators.scan import TableScan, total
 from bireme.operators.sinks import Emit, KeepScalar, LiveSink, Top, output_of
 from bireme.operators.states import QueryStates
+from bireme.operators.top_bound import LiveBound
 from bireme.plan.expr import Aggregation, SortKey, WindowCall
 from bireme.plan.physical import (
     AssumeStep,
@@ -49,6 +50,7 @@ from bireme.plan.physical import (
     WindowStep,
 )
 from bireme.plan.states import is_input
+from bireme.plan.tree import map_sort_key
 from bireme.storage.base import BATCH_ROWS_MAX, Split
 
 # A step at work: takes the batches of a task, gives others.
@@ -68,6 +70,7 @@ class PipelineStage:
         self._limit: _Limit | None = None
         self._programs: list[FilterProject] = []
         self._scan: TableScan | None = None
+        self._bound: LiveBound | None = None
         self._notes: list[str] = []
         self._noted: set[str] = set()
         self._fan_out = 1
@@ -83,7 +86,8 @@ class PipelineStage:
         if isinstance(self._pipeline.source, ScanSource):
             first = steps[0] if steps and isinstance(steps[0], ProgramStep) else None
             taken = 0 if first is None else 1
-            self._scan = TableScan(self._pipeline.source, first, schemas[0], self._kernels, self._states)
+            self._bound = self._learning(self._pipeline.source, slots)
+            self._scan = TableScan(self._pipeline.source, first, schemas[0], self._kernels, self._states, self._bound)
         for index in range(taken, len(steps)):
             self._moves.append(self._move(steps[index], schemas[index], schemas[index + 1]))
         self._sink = self._live_sink(schemas[-1], slots)
@@ -98,9 +102,20 @@ class PipelineStage:
         assert self._scan is not None, f"pipeline {self._pipeline.name} reads no table"
         self._states.check()
         counts: list[ScanCounts] = []
-        output = self._run(self._scan.read(split, buffers, counts), sequence, slot)
+        place = sequence if self._bound is None else self._bound.place(sequence)
+        output = self._run(self._scan.read(split, buffers, counts, sequence), place, slot)
         output.scanned = total(counts)
         return output
+
+    def passes_over(self, sequence: int) -> bool:
+        return self._bound is not None and self._bound.passes_over(sequence)
+
+    def _learning(self, source: ScanSource, slots: int) -> LiveBound | None:
+        if source.bound is None:
+            return None
+        key = map_sort_key(source.bound.key, self._states.resolve)
+        bound = self._states.bounds[self._pipeline.id] = LiveBound(source.bound, key, slots)
+        return bound
 
     def run_batches(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> Output:
         source = self._pipeline.source
@@ -134,6 +149,16 @@ class PipelineStage:
 
     def enough(self) -> bool:
         return self._limit is not None and self._limit.reached
+
+    def relievable(self) -> Relievable:
+        return NOTHING if self._sink is None else self._sink.relievable()
+
+    def relief_parts(self) -> int:
+        return self._opened_sink().relief_parts()
+
+    def relieve(self, part: int, slot: int) -> Output:
+        sink = self._opened_sink()
+        return output_of(sink, sink.relieve(part))
 
     def finish_parts(self) -> int:
         return self._opened_sink().finish_parts()
@@ -172,7 +197,7 @@ class PipelineStage:
                 rows = self._pipeline.hint.rows_expected
                 return Group(sink, self._partitions, self._kernels, self._states, slots, rows)
             case TopSink() as sink:
-                return Top(sink, schema, self._kernels, self._states, slots)
+                return Top(sink, schema, self._kernels, self._states, slots, self._bound)
             case MatchSink() as sink:
                 return Match(sink, schema, self._kernels, self._states)
             case BuildSink() as sink:

@@ -6,6 +6,7 @@ The composition of stages is here and only here; the runtime knows `base.StageSe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Final
 
 from bireme.backends.base import Kernels
@@ -16,7 +17,10 @@ from bireme.operators.scan import range_filters, rows_within, wanted_rows
 from bireme.operators.split_run import hulls, in_runs, run_lengths
 from bireme.operators.stage import PipelineStage
 from bireme.operators.states import Cluster, QueryStates
+from bireme.operators.top_bound import reading_order
 from bireme.plan.physical import Dag, EmitSink, GroupSink, Lookup, Pipeline, ScanSource, TopSink
+from bireme.plan.top_bound import is_scanned
+from bireme.plan.tree import columns_used
 from bireme.storage.base import BATCH_ROWS_MAX, ScannableSource, Split
 
 # Where less of all ranges than this belongs to one split alone, telling whole groups apart gains nothing.
@@ -89,7 +93,22 @@ class PipelineStages:
             finals = pipeline.sink.finals
             ranges = source.key_ranges(finals.column, splits)
             self._states.clusters[finals.edge] = clusters(hulls(ranges, lengths))
-        return in_runs(splits, lengths)
+        return self._in_reading_order(pipeline, source, splits, lengths)
+
+    def _in_reading_order(
+        self, pipeline: Pipeline, source: ScannableSource, splits: Sequence[Split], lengths: Sequence[int]
+    ) -> Sequence[Split]:
+        """The splits in runs; where a top-n is to learn a bound, those first that may hold the first rows."""
+        runs = in_runs(splits, lengths)
+        scan, bound = pipeline.source, self._states.bounds.get(pipeline.id)
+        if bound is None or not isinstance(scan, ScanSource) or not is_scanned(bound.key.expr, scan):
+            return runs
+        (column,) = columns_used(bound.key.expr)
+        stated = iter(source.bounds(scan.columns[column], splits))
+        bounds = [tuple(islice(stated, length)) for length in lengths]
+        order = reading_order(bound.key, bounds)
+        bound.expect(order, [bounds[index] for index in order])
+        return [runs[index] for index in order]
 
     def is_kept(self, table: str) -> bool:
         return self._is_kept(table)

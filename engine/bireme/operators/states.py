@@ -16,10 +16,11 @@ import pyarrow as pa
 from bireme.backends.base import JoinTable
 from bireme.config import Levers
 from bireme.data.batch import measure
-from bireme.data.ids import EdgeId
+from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.key_range import KeyRange
 from bireme.data.schema import Schema
 from bireme.errors import Cancelled, EngineBug
+from bireme.operators.top_bound import LiveBound
 from bireme.plan.expr import Expr, Literal
 from bireme.plan.physical import Scalar
 from bireme.plan.tree import map_expr
@@ -64,6 +65,7 @@ class QueryStates:
     tables: dict[str, BuiltTable] = field(default_factory=dict)
     scalars: dict[str, Literal] = field(default_factory=dict)
     clusters: dict[EdgeId, list[Cluster]] = field(default_factory=dict)
+    bounds: dict[PipelineId, LiveBound] = field(default_factory=dict)
     stopped: bool = False
 
     def check(self) -> None:
@@ -94,3 +96,4 @@ class QueryStates:
         self.tables.clear()
         self.scalars.clear()
         self.clusters.clear()
+        self.bounds.clear()

@@ -27,6 +27,7 @@ from bireme.plan.physical import (
     SortStep,
     Source,
     Step,
+    TopBound,
     TopSink,
     UnmatchedSource,
     ValuesSource,
@@ -55,11 +56,12 @@ def _pipeline(pipeline: Pipeline, dag: Dag) -> str:
 
 def _source(source: Source, schema: Schema, dag: Dag) -> str:
     match source:
-        case ScanSource(table, _, _, filters, lookups, row_numbers):
+        case ScanSource(table, _, _, filters, lookups, row_numbers, bound):
             pruned = f" prune by {' and '.join(format_expr(each, schema) for each in filters)}" if filters else ""
             numbered = " with row numbers" if row_numbers else ""
             names = schema.names[: len(source.columns)]
-            return f"scan {table} ({', '.join(names)}){numbered}{pruned}{_lookups(lookups, schema)}"
+            dropped = f"{_lookups(lookups, schema)}{_bound(bound, schema)}"
+            return f"scan {table} ({', '.join(names)}){numbered}{pruned}{dropped}"
         case ValuesSource(rows):
             return f"values, {len(rows)} rows"
         case EdgeSource(edge, take):
@@ -76,6 +78,13 @@ def _lookups(lookups: tuple[Lookup, ...], schema: Schema) -> str:
         for lookup in lookups
     ]
     return f"\n  look up {', '.join(asked)}"
+
+
+def _bound(bound: TopBound | None, schema: Schema) -> str:
+    if bound is None:
+        return ""
+    order = " desc" if bound.key.descending else ""
+    return f"\n  drop what comes after the top-n by {format_expr(bound.key.expr, schema)}{order}"
 
 
 def _step(step: Step, schema: Schema) -> str:

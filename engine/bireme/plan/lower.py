@@ -57,6 +57,7 @@ from bireme.plan.relation import (
 from bireme.plan.share_scans import share_scans
 from bireme.plan.statistics.estimator import Estimator
 from bireme.plan.statistics.matching import covered
+from bireme.plan.top_bound import with_bounds
 from bireme.plan.tree import all_columns, column, columns_in, holds_subquery, map_expr, mask_of, remap
 
 # A partition should hold enough groups to be worth a task of its own (about a millisecond of merging).
@@ -86,7 +87,7 @@ def lower(
     dag = arrange_finals(lowering.draft.dag(result, plan.schema))
     if levers.runtime_filters:
         dag = _with_runtime_filters(dag, lowering.member_estimates())
-    return place(dag)
+    return place(with_bounds(dag) if levers.top_bounds else dag)
 
 
 def _with_runtime_filters(dag: Dag, estimates: MemberEstimates) -> Dag:

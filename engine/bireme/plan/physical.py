@@ -39,10 +39,23 @@ class Lookup(Node):
 
 
 @node
+class TopBound(Node):
+    """A runtime filter: rows may be dropped that come after as many others as the pipeline's TopSink keeps.
+
+    `key` is the first key of the sink's order, over the columns of the scan. Where it `is_sole`, the place of a row
+    decides between equal keys, so that of rows further on equal ones may be dropped too. It promises nothing.
+    """
+
+    key: SortKey
+    is_sole: bool
+
+
+@node
 class ScanSource(Node):
-    """Reads a table: one task per split (a row group, say). `filters` and `lookups` may skip splits and rows; they
-    promise nothing. Lookups come in the order in which they are best asked. With `row_numbers`, the number of each row
-    in the table (INT64, from 0) follows the columns.
+    """Reads a table: one task per split (a row group, say). `filters`, `lookups` and `bound` may skip splits and rows;
+    they promise nothing. Lookups come in the order in which they are best asked. With `row_numbers`, the number of each
+    row in the table (INT64, from 0) follows the columns. With a `bound`, splits are read in the order of its key, as
+    far as their statistics tell it.
     """
 
     table: str
@@ -51,6 +64,7 @@ class ScanSource(Node):
     filters: tuple[Expr, ...]
     lookups: tuple[Lookup, ...] = ()
     row_numbers: bool = False
+    bound: TopBound | None = None
 
 
 @node

@@ -103,6 +103,10 @@ class _Check:
                 yield from self._exprs(pipeline, source.filters, pipeline.schemas[0])
                 for lookup in source.lookups:
                     yield from self._lookup(pipeline, lookup)
+                if source.bound is not None:
+                    yield from self._exprs(pipeline, [source.bound.key.expr], pipeline.schemas[0])
+                    if not isinstance(pipeline.sink, TopSink):
+                        yield "its scan is bound by a top-n that it does not have"
             case UnmatchedSource(table):
                 yield from self._table(pipeline, table)
 

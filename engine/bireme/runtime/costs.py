@@ -6,6 +6,7 @@ Changes only on the loop. What follows from it is decided in `compute.policy` an
 from __future__ import annotations
 
 from bireme.data.tier import Tier
+from bireme.operators.base import NOTHING
 from bireme.runtime.compute.estimate import History
 from bireme.runtime.compute.policy import Yield, is_brief, seconds_per_row
 from bireme.runtime.compute.task import Result, Task, TaskKind
@@ -14,13 +15,16 @@ from bireme.storage.kept_split import KeptSplit
 
 
 class Costs:
-    """`last` is what an input took and gave in the task that ended last, `row_seconds` what one of its rows took."""
+    """`last` is what an input took and gave in the task that ended last, `row_seconds` what one of its rows took,
+    `relievable` what its stage could give up.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self.history = History()
         self.last = Yield()
         self.row_seconds = 0.0
         self._ledger = ledger
+        self.relievable = NOTHING
         self._state_room: Reservation | None = None
 
     @property
@@ -36,6 +40,8 @@ class Costs:
                 self._state_room = self._ledger.take(Tier.DEVICE, result.state_bytes, Use.STATE)
             else:
                 self._state_room.resize(result.state_bytes)
+        if task.kind is TaskKind.RELIEVE:
+            return  # it tells nothing of what inputs cost
         # What a scan decodes may be more than what it gives; columns that it gives as they are count in both.
         made = max([result.nbytes, *[counts.bytes_held_max for _, counts in result.scanned]])
         kept = sum([work.split.fresh_bytes for work in task.splits if isinstance(work.split, KeptSplit)])
@@ -44,9 +50,15 @@ class Costs:
             self.row_seconds = seconds_per_row(result.seconds, task.rows_in)
         self.history.learn(task.basis, made + kept + max(0, result.state_bytes - before))
 
+    def leave(self) -> None:
+        """From here on the stage hands over what it keeps, and keeps nothing more."""
+        if self._state_room is not None:
+            with self._state_room as before:
+                self._state_room = before.carve(before.nbytes, Use.LEAVING)
+
     def is_brief(self, task: Task, rows_out_max: int | None) -> bool:
-        """Whether `task` may run on the loop; one that has run out of memory may not."""
-        if task.attempt:
+        """Whether `task` may run on the loop; one that has run out of memory, or gives some back, may not."""
+        if task.attempt or task.kind is TaskKind.RELIEVE:
             return False
         rows, nbytes = task.rows_in, task.basis
         return is_brief(rows=rows, nbytes=nbytes, rows_out_max=rows_out_max, row_seconds=self.row_seconds)

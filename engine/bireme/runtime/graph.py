@@ -46,6 +46,10 @@ class Services(Protocol):
         """A pipeline has work for Compute."""
         ...
 
+    def relievable(self, pipeline: LivePipeline) -> None:
+        """What a pipeline could give up of its state has changed."""
+        ...
+
     def want_bytes(self, pipeline: LivePipeline) -> None:
         """A scan wants splits fetched."""
         ...
@@ -80,7 +84,7 @@ class Graph:
         self.closed = False
         self.running = 0
         self.outcome: asyncio.Future[BiremeError | None] = asyncio.get_running_loop().create_future()
-        self._services = services
+        self.services = services
         self.slots = slots
         self._edge_bytes_max = edge_bytes_max
         self._result_bytes_max = result_bytes_max
@@ -114,7 +118,7 @@ class Graph:
             feeds = [takes[edge.id, consumer] for consumer in edge.consumers]
             if edge.id == self.dag.result:
                 feeds.append(Take.SERIAL)
-            self.holders[edge.id] = BatchHolder(edge, query=self.query, takes=feeds, drop=self._services.drop)
+            self.holders[edge.id] = BatchHolder(edge, query=self.query, takes=feeds, drop=self.services.drop)
         distances = distances_to_result(self.dag)
         for position, pipeline in enumerate(self.dag.pipelines):
             order = rank(query=self.query, distance=distances[pipeline.id], position=position)
@@ -220,7 +224,7 @@ class Graph:
             pipeline.abandon()
         pipeline.advance()
         if pipeline.has_work():
-            self._services.offer(pipeline)
+            self.services.offer(pipeline)
 
     def _wanted(self, pipeline: LivePipeline) -> bool:
         """Whether someone still reads what it makes, or needs it done."""
@@ -284,11 +288,6 @@ class Graph:
     def _reads(self, holder: BatchHolder, consumer: PipelineId) -> bool:
         live = self.pipelines[consumer]
         return live.phase is Phase.ENDED or (live.phase is Phase.OPEN and live.take is not Take.PARTITION)
-
-    # --------------------------------------------------------------------------------- bytes of scans
-
-    def want_bytes(self, pipeline: LivePipeline) -> None:
-        self._services.want_bytes(pipeline)
 
     # ---------------------------------------------------------------------------------------- ending
 

@@ -9,17 +9,15 @@ more, calls still run), ENDED.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Sequence
 from enum import IntEnum
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from bireme.data.batch import Batch
-from bireme.data.ids import QueryId
-from bireme.data.tier import Tier
-from bireme.errors import EngineBug
-from bireme.observe.event import OutputDropped, PipelineEnded, PipelineOpened, TaskRetried
+from bireme.data.ids import EventId, QueryId
+from bireme.observe.event import PipelineEnded, PipelineOpened, TaskRetried
 from bireme.operators.base import Stage
 from bireme.plan.physical import (
     BuildSink,
@@ -31,22 +29,19 @@ from bireme.plan.physical import (
     ScanSource,
     Take,
 )
-from bireme.runtime.compute.policy import inputs_per_task
-from bireme.runtime.compute.task import Made, Result, SplitInput, SplitWork, Task, TaskKind
+from bireme.runtime.compute.task import Result, SplitInput, Task, TaskKind
 from bireme.runtime.costs import Costs
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.state import Entry, Feed
-from bireme.runtime.memory.ledger import Reservation, Use
+from bireme.runtime.memory.ledger import Reservation
+from bireme.runtime.next_inputs import batch_task, split_task
+from bireme.runtime.outputs import keep_columns, note_dropped, put_nothing, put_outputs
 from bireme.runtime.preload.shared import SharedBytes
+from bireme.runtime.relief import Relief, tell_relievable
 from bireme.storage.base import Split
-from bireme.storage.kept_split import KeptSplit
 
 if TYPE_CHECKING:
     from bireme.runtime.graph import Graph
-
-
-# Splits of one task may decode to this part of the memory of its slot.
-_TASKS_IN_MEMORY: Final = 16
 
 
 class Phase(IntEnum):
@@ -87,6 +82,7 @@ class LivePipeline:
         self.parts_done = 0
         self._how = "done"
         self._requeued: deque[Task] = deque()
+        self.relief: Relief | None = None
         self.costs = Costs(graph.ledger)
 
     def __repr__(self) -> str:
@@ -123,11 +119,16 @@ class LivePipeline:
     def has_work(self) -> bool:
         if self.graph.closed:
             return False
+        if self.relief is not None:
+            return bool(self.relief.tasks)
         if self._requeued:
             return True
         if self.phase is Phase.OPEN:
             return self.has_input() and not self.graph.gated(self)
         return self.phase is Phase.FINISHING and self.next_part < self.parts
+
+    def relief_due(self) -> bool:
+        return self.relief is not None and bool(self.relief.tasks) and not self.graph.closed
 
     def has_input(self) -> bool:
         """Whether an input is there for a next task."""
@@ -145,11 +146,13 @@ class LivePipeline:
 
     def is_in_memory(self, index: int) -> bool:
         """Whether a split needs nothing fetched, and nothing leased."""
-        return not self.splits[index].ranges
+        return not self.splits[index].ranges or self.stage.passes_over(index)
 
     def next_task(self) -> Task:
         self.in_flight += 1
         self.graph.running += 1
+        if self.relief is not None:
+            return self.relief.tasks.popleft()
         if self._requeued:
             return self._requeued.popleft()
         graph = self.graph
@@ -158,48 +161,19 @@ class LivePipeline:
             self.next_part += 1
             task.basis = self.costs.state_bytes // self.parts
         elif self.splits:
-            task = self._split_task()
+            task = split_task(self)
         else:
-            task = self._batch_task()
+            task = batch_task(self)
         task.ready_at = graph.clock.now()
         return task
 
-    def _split_task(self) -> Task:
-        task = Task(self, self.stage, self.graph.next_task_id(), TaskKind.SPLIT, self.next_input)
-        graph, left = self.graph, len(self.splits) - self.next_input
-        wanted = inputs_per_task(self.costs.last, left=left, slots=graph.slots, bytes_max=graph.edge_limit(self))
-        while not task.splits or (len(task.splits) < wanted and self.has_input() and task.basis < self._basis_max):
-            index = self.next_input
-            given = self.loaded.pop(index, None)
-            task.add_split(SplitWork(index, self.splits[index] if given is None else given.split, given))
-            self.next_input += 1
-        self._number(task)
-        if self.fetch_next < len(self.splits):
-            self.graph.want_bytes(self)
-        return task
-
-    @property
-    def _basis_max(self) -> int:
-        """Bytes of splits from which a task takes no further one."""
-        return self.graph.ledger.limits[Tier.DEVICE] // (_TASKS_IN_MEMORY * self.graph.slots)
-
-    def _number(self, task: Task) -> None:
+    def number(self, task: Task) -> None:
         task.place = self.next_place
         self.next_place += 1
 
-    def _batch_task(self) -> Task:
-        task = Task(self, self.stage, self.graph.next_task_id(), TaskKind.BATCHES, self.next_input)
-        self.next_input += 1
-        self._number(task)
-        feed, holder = self.feed, self.source
-        if feed is not None and holder is not None:
-            task.holder = holder
-            task.entries = feed.pop_part(task.sequence) if feed.take is Take.PARTITION else (feed.pop(),)
-            task.rows_in = sum([entry.batch.rows for entry in task.entries])
-            task.bytes_in = task.basis = sum([entry.batch.nbytes for entry in task.entries])
-        return task
-
     def estimate(self, task: Task) -> int:
+        if task.kind is TaskKind.RELIEVE:
+            return self.costs.relievable.step_bytes
         return self.costs.history.estimate(task.basis)
 
     def is_brief(self, task: Task) -> bool:
@@ -225,39 +199,26 @@ class LivePipeline:
             return
         try:
             self.costs.account(task, result)
-            self._put(task, result, grant)
-            self._keep_columns(task, grant)
+            put_outputs(self, task, result, grant)
+            tell_relievable(self, is_open=self.phase is Phase.OPEN)
+            keep_columns(self, task, grant)
         finally:
             self._let_go(task)
-        if task.kind is TaskKind.FINISH:
+        if self.relief is not None and task.kind is TaskKind.RELIEVE:
+            self.relief.part_done()
+        elif task.kind is TaskKind.FINISH:
             self.parts_done += 1
         elif self.phase is Phase.OPEN and self.stage.enough():
             self._stop_inputs("enough")
         self.graph.touch_around(self)
-
-    def _keep_columns(self, task: Task, grant: Reservation) -> None:
-        source = self.pipeline.source
-        for work in task.splits:
-            if isinstance(work.split, KeptSplit) and isinstance(source, ScanSource):
-                self.graph.cache.keep(work.split, grant, table=source.table, query=self.query)
-
-    def _put(self, task: Task, result: Result, grant: Reservation) -> None:
-        place = task.place if task.kind is not TaskKind.FINISH else self.next_place + task.sequence
-        self._check_edges(task, result)
-        for holder, producer in self.sinks:
-            made = [one for one in result.made if one.edge == holder.edge.id]
-            if holder.state.closed:
-                # All readers have enough; it only goes on because something comes after it.
-                self._note_dropped(task, sum([one.content.num_rows for one in made]))
-                continue
-            holder.put(producer, place, [self._batch(one, grant) for one in made])
 
     def put_back(self, task: Task) -> None:
         self._out(task)
         if self.graph.closed or self.phase >= Phase.STOPPING:
             self._drop(task, 0)
             return
-        self._requeued.appendleft(task)
+        waiting = self._requeued if task.kind is not TaskKind.RELIEVE or self.relief is None else self.relief.tasks
+        waiting.appendleft(task)
         self.graph.touch(self)
 
     def retry(self, task: Task, reason: BaseException) -> None:
@@ -278,25 +239,12 @@ class LivePipeline:
         self.in_flight -= 1
         self.graph.running -= 1
 
-    def _batch(self, made: Made, grant: Reservation) -> tuple[int, Batch, Reservation]:
-        batch = Batch(self.graph.next_batch_id(), made.content.num_rows, made.nbytes, Tier.DEVICE, made.content)
-        return made.partition, batch, grant.carve(made.nbytes, Use.BATCH)
-
     def _drop(self, task: Task, rows: int) -> None:
         if rows:
-            self._note_dropped(task, rows)
+            note_dropped(self, task, rows)
         self._let_go(task)
         self.graph.touch(self)
         self.graph.settle()
-
-    def _check_edges(self, task: Task, result: Result) -> None:
-        known = [holder.edge.id for holder, _ in self.sinks]
-        strange = [made.edge for made in result.made if made.edge not in known]
-        if strange:
-            raise EngineBug(f"{task!r} emitted to edge {strange[0]}, which {self.pipeline.name} does not produce for")
-
-    def _note_dropped(self, task: Task, rows: int) -> None:
-        self.graph.recorder.record(OutputDropped(self.query, self.pipeline.id, task.id, rows))
 
     def _let_go(self, task: Task) -> None:
         """The inputs of `task` are used up."""
@@ -320,20 +268,37 @@ class LivePipeline:
             self.is_kept = self.graph.stages.is_kept(source.table)
             self.inputs_max = len(self.splits)
             if self.splits:
-                self.graph.want_bytes(self)
+                self.graph.services.want_bytes(self)
         elif not isinstance(source, EdgeSource):
             self.inputs_max = 1
         self.graph.recorder.record(PipelineOpened(self.query, self.pipeline.id, len(self.splits)))
 
     def advance(self) -> None:
         """Goes on to the next phase when this one is over."""
-        if self.phase is Phase.OPEN and self.in_flight == 0 and not self._requeued and self._inputs_over():
+        if self.relief is not None and self.in_flight == 0:
+            self.relief.advance()
+        over = self.in_flight == 0 and self.relief is None and not self._requeued
+        if self.phase is Phase.OPEN and over and self._inputs_over():
             self.phase = Phase.FINISHING
+            tell_relievable(self, is_open=False)
+            if not isinstance(self.pipeline.sink, BuildSink):
+                self.costs.leave()
             self.parts = self.stage.finish_parts()
         if self.phase is Phase.FINISHING and self.parts_done == self.parts and self.in_flight == 0:
             self._end()
         if self.phase is Phase.STOPPING and self.in_flight == 0 and self.fetching == 0:
             self._end()
+
+    def relieve(self, cause: EventId) -> asyncio.Future[None]:
+        """Has the stage give up what it can of its state; the future is done when it has, or never will."""
+        if self.relief is None:
+            self.relief = Relief(self, cause)
+        done = self.relief.done
+        if self.phase is not Phase.OPEN or self.graph.closed:
+            self.relief.end()
+        self.graph.touch(self)
+        self.graph.settle()
+        return done
 
     def abandon(self) -> None:
         """Nobody wants more of it: inputs go at once, the end comes when no call runs."""
@@ -354,7 +319,10 @@ class LivePipeline:
         self.costs.release_state()
 
     def discard_inputs(self) -> None:
-        """Gives back what waits to become tasks."""
+        """Gives back what waits to become tasks, and gives up nothing more."""
+        if self.relief is not None:
+            self.relief.end()
+        tell_relievable(self, is_open=False)
         while self._requeued:
             self._let_go(self._requeued.popleft())
         for given in self.loaded.values():
@@ -376,11 +344,8 @@ class LivePipeline:
     def _stop_inputs(self, how: str) -> None:
         self._how = how
         self.inputs_max = self.next_input
-        for task in self._requeued:
-            # An ordered edge would wait for its outputs for ever.
-            for holder, producer in self.sinks:
-                if not holder.state.closed:
-                    holder.put(producer, task.place, ())
+        for task in (*self._requeued, *(() if self.relief is None else self.relief.tasks)):
+            put_nothing(self, task)
         self.fetch_next = len(self.splits)
         self.discard_inputs()
         if self.feed is not None and self.source is not None:

@@ -172,6 +172,7 @@ class Worker:
             cache=self.cache,
             holders=self._holders,
             queued=self._is_queued,
+            recorder=self.recorder,
             watermark_start=config.watermark_start,
             watermark_stop=config.watermark_stop,
         )
@@ -286,7 +287,7 @@ class Worker:
             bytes_held={tier: self.ledger.totals[tier] for tier in tiers},
             bytes_peak={tier: self.ledger.peaks[tier] for tier in tiers},
             bytes_max={tier: self.ledger.limits[tier] for tier in tiers},
-            state_bytes=self.ledger.used(Tier.DEVICE, Use.STATE),
+            state_bytes=self.ledger.used(Tier.DEVICE, Use.STATE) + self.ledger.used(Tier.DEVICE, Use.LEAVING),
             cache_bytes=self.cache.nbytes,
             spill_bytes=self._spill.bytes_used,
             waiting_for_room=len(self.room.wants),
@@ -303,6 +304,9 @@ class Worker:
 
     def want_bytes(self, pipeline: LivePipeline) -> None:
         self.preload.want(pipeline)
+
+    def relievable(self, pipeline: LivePipeline) -> None:
+        self.memory.note_state(pipeline, pipeline.costs.relievable)
 
     def drop(self, batch: Batch) -> None:
         self.mover.drop(batch)

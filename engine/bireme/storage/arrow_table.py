@@ -112,6 +112,14 @@ class ArrowSource:
             found.append(self._key_ranges[at])
         return found
 
+    def bounds(self, column: int, splits: Sequence[Split]) -> list[Bounds]:
+        """What is known of a column in batches, where finding it is cheap."""
+        found = []
+        for split in splits:
+            assert isinstance(split, ArrowSplit)
+            found.append(self._batch_bounds(split.index, column))
+        return found
+
     def _bounds_of(self, index: int, columns: Sequence[int]) -> list[Callable[[], Bounds]]:
         return [partial(self._batch_bounds, index, column) for column in columns]
 

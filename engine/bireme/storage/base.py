@@ -19,6 +19,7 @@ from bireme.data.schema import Schema
 from bireme.errors import BiremeError
 from bireme.plan.expr import Expr
 from bireme.plan.source import TableSource
+from bireme.storage.prune import Bounds
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -118,6 +119,10 @@ class ScannableSource(TableSource, Protocol):
         """For each of these splits of the table the range of `column` (a position in the table's schema) that metadata
         states: of integers, dates and short decimals, NULL aside; None where it states none.
         """
+        ...
+
+    def bounds(self, column: int, splits: Sequence[Split]) -> list[Bounds]:
+        """What is proved about `column` (a position in the table's schema) in each of these splits of the table."""
         ...
 
     def split_count(self) -> int:

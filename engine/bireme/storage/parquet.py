@@ -164,6 +164,15 @@ class ParquetSource:
             found.append(ranges[split.row_group])
         return found
 
+    def bounds(self, column: int, splits: Sequence[Split]) -> list[Bounds]:
+        """What the row groups of the splits state of a column."""
+        files = {file.path: file for file in self.files}
+        found = []
+        for split in splits:
+            assert isinstance(split, ParquetSplit)
+            found.append(self._row_group_bounds(files[split.path], split.row_group, column))
+        return found
+
     def _bounds_of(self, file: ParquetFile, row_group: int, columns: tuple[int, ...]) -> list[Callable[[], Bounds]]:
         return [partial(self._row_group_bounds, file, row_group, column) for column in columns]
 

@@ -55,6 +55,7 @@ class NativeKernels:
         filters: Sequence[base.RowFilter],
         is_late: bool,
         has_row_numbers: bool = False,
+        bound_columns: Sequence[int] = (),
     ) -> base.Scan:
         return NativeScan(
             schema,
@@ -64,6 +65,7 @@ class NativeKernels:
             filters=filters,
             is_late=is_late,
             has_row_numbers=has_row_numbers,
+            bound_columns=bound_columns,
             reference=self._reference_program,
         )
 

@@ -30,6 +30,7 @@ from bireme.plan.tree import column_mask, columns_in, conjoin, conjuncts, mask_o
 # Guesses at the share of rows that conjuncts keep; they only order the steps of the first task.
 _KEPT_GUESS: Final = {"eq": 0.1, "is_null": 0.1, "like": 0.2, "starts_with": 0.1, "contains": 0.2, "ne": 0.9}
 _KEPT_ELSE: Final = 0.4
+_BOUNDS_MAX: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class NativeScan:
         filters: Sequence[base.RowFilter],
         is_late: bool,
         has_row_numbers: bool,
+        bound_columns: Sequence[int],
         reference: Reference,
     ) -> None:
         self._schema = schema
@@ -68,6 +70,8 @@ class NativeScan:
         self._filters = tuple(filters)
         self._is_late = is_late
         self._has_row_numbers = has_row_numbers
+        self._bound_columns = tuple(bound_columns)
+        self._bounds: dict[tuple[Expr, bool], _kernels.Program | None] = {}
         self._reference = reference
         self.takes_batches = all(format_of(field.type) is not None for field in schema)
         self._fast = self._compile(ascii_only=True)
@@ -84,40 +88,50 @@ class NativeScan:
             for row_filter, is_off in zip(self._filters, compiled.plan.switched_off(), strict=True):
                 if is_off:
                     notes.append(f"the filter by {row_filter.label} drops too little and was switched off")
+            if compiled.plan.bound_was_switched_off():
+                notes.append("the bound of the top-n drops too little and was switched off")
         return tuple(dict.fromkeys(notes))
 
     def run(
-        self, rows: EncodedRows, buffers: Sequence[pa.Buffer], rows_max: int
+        self, rows: EncodedRows, buffers: Sequence[pa.Buffer], rows_max: int, bound: Expr | None = None
     ) -> tuple[list[pa.RecordBatch], base.ScanCounts]:
         columns: list[Any] = [*_located(rows, buffers)]
         if self._has_row_numbers:
             end = rows.first_row + rows.chunks[0].rows
             columns.append(pa.array(np.arange(rows.first_row, end, dtype=np.int64)))
         try:
-            return self._run_any_text(columns, rows.ranges, rows_max)
+            return self._run_any_text(columns, rows.ranges, rows_max, bound)
         except _kernels.DamagedColumn as error:
             raise base.ColumnFault(*error.args) from None
         except _kernels.UnreadColumn as error:
             raise base.ColumnUnread(*error.args) from None
 
-    def run_batch(self, batch: pa.RecordBatch) -> tuple[list[pa.RecordBatch], base.ScanCounts]:
-        return self._run_any_text(batch.columns, ((0, batch.num_rows),), batch.num_rows)
+    def run_batch(
+        self, batch: pa.RecordBatch, bound: Expr | None = None
+    ) -> tuple[list[pa.RecordBatch], base.ScanCounts]:
+        return self._run_any_text(batch.columns, ((0, batch.num_rows),), batch.num_rows, bound)
 
     def _run_any_text(
-        self, columns: list[Any], ranges: Sequence[tuple[int, int]], rows_max: int
+        self, columns: list[Any], ranges: Sequence[tuple[int, int]], rows_max: int, bound: Expr | None
     ) -> tuple[list[pa.RecordBatch], base.ScanCounts]:
         compiled = self._any_text or self._fast
         try:
-            return self._run(compiled, columns, ranges, rows_max)
+            return self._run(compiled, columns, ranges, rows_max, bound)
         except _kernels.NeedsReference:
             if self._any_text is None:
                 self._any_text = self._compile(ascii_only=False)
-            return self._run(self._any_text, columns, ranges, rows_max)
+            return self._run(self._any_text, columns, ranges, rows_max, bound)
 
     def _run(
-        self, compiled: _Compiled, columns: list[Any], ranges: Sequence[tuple[int, int]], rows_max: int
+        self,
+        compiled: _Compiled,
+        columns: list[Any],
+        ranges: Sequence[tuple[int, int]],
+        rows_max: int,
+        bound: Expr | None,
     ) -> tuple[list[pa.RecordBatch], base.ScanCounts]:
-        made, counts = compiled.plan.run(columns, ranges, rows_max, self._is_late, decompress)
+        within = None if bound is None else self._bound(bound, ascii_only=compiled is self._fast)
+        made, counts = compiled.plan.run(columns, ranges, rows_max, self._is_late, decompress, within)
         batches = []
         for rows, exported, as_they_are in made:
             batch = pa.record_batch(exported)
@@ -128,6 +142,15 @@ class NativeScan:
                 batch = record_batch(arrays, batch.schema.names, rows)
             batches.append(self._batch(compiled, rows, batch))
         return batches, base.ScanCounts(*counts)
+
+    def _bound(self, bound: Expr, *, ascii_only: bool) -> _kernels.Program | None:
+        """The program of a bound, None where it has no kernels. Bounds come one after the other; the last are kept."""
+        at = bound, ascii_only
+        if at not in self._bounds:
+            if len(self._bounds) >= _BOUNDS_MAX:
+                self._bounds = {}
+            self._bounds[at] = _predicate([bound], ascii_only)
+        return self._bounds.get(at)
 
     def _batch(self, compiled: _Compiled, rows: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         if compiled.rest is not None:
@@ -143,6 +166,8 @@ class NativeScan:
         referred = self._add_conditions(plan, ascii_only)
         for row_filter in self._filters:
             plan.filter(row_filter.filter, row_filter.columns)
+        if self._bound_columns:
+            plan.bound(self._bound_columns)
         if not referred:
             projected = self._projected(plan, ascii_only)
             if projected is not None:
@@ -214,6 +239,16 @@ def _add_condition(
     for part in parts:
         kept *= _kept_guess(part)
     plan.condition(program, columns_in(mask), can_raise, kept)
+
+
+def _predicate(parts: Sequence[Expr], ascii_only: bool) -> _kernels.Program | None:
+    program = _kernels.Program()
+    lowering = Lowering(program, substitutes={}, ascii_only=ascii_only)
+    try:
+        program.set_predicate([lowering.node(part) for part in parts])
+    except Missing:
+        return None
+    return program
 
 
 def _kept_guess(conjunct: Expr) -> float:

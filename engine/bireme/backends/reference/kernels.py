@@ -83,6 +83,7 @@ class ReferenceKernels:
         filters: Sequence[RowFilter],
         is_late: bool,
         has_row_numbers: bool = False,
+        bound_columns: Sequence[int] = (),
     ) -> None:
         """pyarrow decodes; programs do the rest."""
 

@@ -62,6 +62,7 @@ class ComputeExecutor:
         self._parked: deque[asyncio.Future[None]] = deque()
         self._asking = False
         self._solo = False
+        self._relieving = 0
         self._handed_over = 0
         self._turn_seconds = 0.0
         self._turn_over = asyncio.Event()
@@ -91,6 +92,7 @@ class ComputeExecutor:
             await self._perform(task, grant)
         finally:
             self.running -= 1
+            self._relieving -= task.kind is TaskKind.RELIEVE
             self.finished += 1
             grant.release()
             if task.alone:
@@ -122,13 +124,16 @@ class ComputeExecutor:
                     continue
                 need = self._need(task)
                 grant = self._granted(need, spare)
+                if grant is None and self._goes_anyway(task):
+                    _let_go(spare)
+                    grant = self._room.ledger.take(Tier.DEVICE, need, Use.TASK)
                 if grant is not None:
                     spare = None
                     return self._started(task, grant)
                 supplier.put_back(task)
                 _let_go(spare)
                 spare = None
-                if self.running >= self.slots:
+                if self.running >= self.slots or task.kind is TaskKind.RELIEVE:
                     # It was only ahead of need; whoever ends a task comes by again.
                     await self._park()
                     continue
@@ -137,8 +142,13 @@ class ComputeExecutor:
             _let_go(spare)
             raise
 
+    def _goes_anyway(self, task: Task) -> bool:
+        """Whether it gives memory back, which cannot wait for memory; one at a time where there is none."""
+        return task.kind is TaskKind.RELIEVE and self._relieving == 0
+
     def _started(self, task: Task, grant: Reservation) -> tuple[Task, Reservation]:
         self.running += 1
+        self._relieving += task.kind is TaskKind.RELIEVE
         self._solo = task.alone
         task.grant_bytes = grant.nbytes
         if task.need_bytes > grant.nbytes:
@@ -258,7 +268,7 @@ class ComputeExecutor:
         task.alone = True
         choice = remedy(
             attempt=task.attempt,
-            repeatable=supplier.repeatable,
+            repeatable=supplier.repeatable or task.kind is TaskKind.RELIEVE,
             splittable=supplier.splittable and task.kind is TaskKind.BATCHES,
         )
         if choice is Remedy.SPLIT and not task.halve():

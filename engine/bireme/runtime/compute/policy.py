@@ -1,12 +1,14 @@
 """Which ready task runs next, and what becomes of one that ran out of memory. Decides only.
 
 Rule: the oldest query first, since draining it bounds what is held; within a query closest to the result first, since
-that frees; then the planner's order. Tasks of one pipeline go in the order of their inputs.
+that frees; then the planner's order. Tasks of one pipeline go in the order of their inputs. Before all others go tasks
+that give memory back.
 """
 
 from __future__ import annotations
 
 from bisect import insort
+from collections import deque
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -99,17 +101,24 @@ class ReadyList:
 
     def __init__(self) -> None:
         self._suppliers: list[Supplier] = []
+        self._relieving: deque[Supplier] = deque()
 
     def __len__(self) -> int:
         return len(self._suppliers)
 
     def offer(self, supplier: Supplier) -> None:
+        if supplier.relief_due() and supplier not in self._relieving:
+            self._relieving.append(supplier)
         if not supplier.listed:
             supplier.listed = True
             insort(self._suppliers, supplier, key=lambda one: one.rank)
 
     def best(self) -> Supplier | None:
         """The first supplier that really has work; those found without are taken off the list."""
+        while self._relieving:
+            if self._relieving[0].relief_due():
+                return self._relieving[0]
+            self._relieving.popleft()
         while self._suppliers:
             supplier = self._suppliers[0]
             if supplier.has_work():

@@ -69,11 +69,14 @@ class SplitWork(NamedTuple):
 
 
 class TaskKind(Enum):
-    """What a task runs over: splits of a table, batches of an edge, or nothing, to finish a part of a pipeline."""
+    """What a task runs over: splits of a table, batches of an edge, or nothing, to finish a part of a pipeline, or to
+    give up a part of what it keeps.
+    """
 
     SPLIT = "split"
     BATCHES = "batches"
     FINISH = "finish"
+    RELIEVE = "relieve"
 
 
 class Made:
@@ -210,7 +213,7 @@ class Task:
             result.started - self.ready_at, result.seconds, result.on_loop,
         )  # fmt: skip
         for number, counts in result.scanned:
-            yield SplitScanned(query, pipeline, number, *counts[:5])
+            yield SplitScanned(query, pipeline, number, *counts[:6])
         for text in result.notes:
             yield Noted(query, pipeline, text)
 
@@ -242,7 +245,8 @@ class Task:
         try:
             while self._splits_done < len(self.splits):
                 number, split, given = self.splits[self._splits_done]
-                output = self.stage.run_split(split, () if given is None else given.fetch(), number, slot)
+                buffers = () if given is None or self.stage.passes_over(number) else given.fetch()
+                output = self.stage.run_split(split, buffers, number, slot)
                 self._splits_done += 1
                 outputs.append(output)
                 if output.scanned is not None:
@@ -260,6 +264,8 @@ class Task:
     def _call(self, contents: Sequence[pa.RecordBatch], slot: int) -> Output:
         if self.kind is TaskKind.BATCHES:
             return self.stage.run_batches(contents, self.sequence, slot)
+        if self.kind is TaskKind.RELIEVE:
+            return self.stage.relieve(self.sequence, slot)
         return self.stage.finish(self.sequence, slot)
 
 
@@ -287,6 +293,10 @@ class Supplier(Protocol):
         ...
 
     def has_work(self) -> bool: ...
+
+    def relief_due(self) -> bool:
+        """Whether its next task gives memory back, and so goes before all others."""
+        ...
 
     def next_task(self) -> Task: ...
 

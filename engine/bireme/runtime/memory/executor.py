@@ -1,9 +1,8 @@
 """The Memory executor: makes room on DEVICE for those who wait, and keeps it below its watermark.
 
-It asks `policy` whom to move and has `mover` move them; it decides nothing itself. What is only cached goes before
-anything is moved. Requests on demand are
-correctness: served one at a time, until the waiting reservation fits. The watermark is an optimisation and never
-takes what is queued.
+It asks `policy` what to give up, has `mover` move batches and pipelines hand over their state; it decides nothing
+itself. What is only cached goes before anything else. Requests on demand are correctness: served one at a time, until
+the waiting reservation fits. The watermark is an optimisation and never takes what is queued.
 """
 
 from __future__ import annotations
@@ -11,19 +10,35 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
-from bireme.data.ids import EventId
+from bireme.data.ids import EventId, QueryId
 from bireme.data.tier import Tier
-from bireme.observe.event import NO_CAUSE
+from bireme.observe.event import NO_CAUSE, ReliefWanted
+from bireme.observe.recorder import Recorder
+from bireme.operators.base import Relievable
+from bireme.plan.physical import Pipeline
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.column_cache import ColumnCache
 from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.ledger import Use
 from bireme.runtime.memory.mover import Mover
-from bireme.runtime.memory.policy import Candidate, choose_demotions, relief
+from bireme.runtime.memory.policy import Candidate, Need, State, excess, next_resort
 from bireme.runtime.memory.room import Purpose, Room, Want
 
 Queued = Callable[[BatchHolder, Entry], bool]
+
+
+class Keeper(Protocol):
+    """A live pipeline that keeps a state, as the Memory executor sees it."""
+
+    @property
+    def query(self) -> QueryId: ...
+
+    @property
+    def pipeline(self) -> Pipeline: ...
+
+    def relieve(self, cause: EventId) -> asyncio.Future[None]: ...
 
 
 class MemoryExecutor:
@@ -39,6 +54,7 @@ class MemoryExecutor:
         cache: ColumnCache,
         holders: Callable[[], Iterable[BatchHolder]],
         queued: Queued,
+        recorder: Recorder,
         watermark_start: float,
         watermark_stop: float,
     ) -> None:
@@ -47,17 +63,29 @@ class MemoryExecutor:
         self._cache = cache
         self._holders = holders
         self._queued = queued
+        self._recorder = recorder
         self._start = watermark_start
         self._stop = watermark_stop
         self._requests: deque[Want] = deque()
         self._wake = asyncio.Event()
-        self._relief_tried_at = 0
+        self._states: dict[Keeper, Relievable] = {}
+        self._step_bytes = 0
+        self._tried_at = 0
         self.moving = 0
         room.demand = self._demand
         room.ledger.grown = self._grown
 
     def __repr__(self) -> str:
         return f"<MemoryExecutor: {len(self._requests)} requests, {self.moving} moves>"
+
+    def note_state(self, keeper: Keeper, gives: Relievable) -> None:
+        """What a live pipeline could give up of its state has changed."""
+        if gives.nbytes:
+            self._states[keeper] = gives
+        else:
+            self._states.pop(keeper, None)
+        self._step_bytes = max([one.step_bytes for one in self._states.values()], default=0)
+        self._grown(Tier.DEVICE)
 
     async def run(self) -> None:
         """Serves until cancelled."""
@@ -66,29 +94,32 @@ class MemoryExecutor:
             self._wake.clear()
             while self._requests:
                 await self._serve(self._requests.popleft())
-            if (missing := self._relief()) > 0:
-                await self._relieve(missing)
+            if (missing := self._excess()) > 0:
+                await self._lower(missing)
+
+    # ------------------------------------------------------------------------------------- occasions
 
     def _demand(self, want: Want) -> None:
         self._requests.append(want)
         self._wake.set()
 
     def _held(self) -> int:
+        """What is there, and what handing over the largest state would take beside it."""
         ledger = self._room.ledger
-        return ledger.totals[Tier.DEVICE] - ledger.used(Tier.DEVICE, Use.TASK)
+        return ledger.totals[Tier.DEVICE] - ledger.used(Tier.DEVICE, Use.TASK) + self._step_bytes
 
-    def _relief(self) -> int:
-        return relief(self._held(), self._room.ledger.limits[Tier.DEVICE], start=self._start, stop=self._stop)
+    def _excess(self) -> int:
+        return excess(self._held(), self._room.ledger.limits[Tier.DEVICE], start=self._start, stop=self._stop)
 
     def _grown(self, tier: Tier) -> None:
-        if tier is Tier.DEVICE and self._relief() > 0 and self._held() > self._relief_tried_at:
+        if tier is Tier.DEVICE and self._excess() > 0 and self._held() > self._tried_at:
             self._wake.set()
 
-    async def _relieve(self, missing: int) -> None:
-        # Back off where nothing can move: not again before noticeably more is held.
-        self._relief_tried_at = self._held() + self._room.ledger.limits[Tier.DEVICE] // 20
-        if await self._demote(missing, spare_queued=True, cause=NO_CAUSE):
-            self._relief_tried_at = 0
+    async def _lower(self, missing: int) -> None:
+        # Back off where nothing can be given up: not again before noticeably more is held.
+        self._tried_at = self._held() + self._room.ledger.limits[Tier.DEVICE] // 20
+        if await self._give_up(missing, Need.WATERMARK, NO_CAUSE):
+            self._tried_at = 0
 
     async def _serve(self, want: Want) -> None:
         ledger = self._room.ledger
@@ -96,10 +127,44 @@ class MemoryExecutor:
             if want.tier is not Tier.DEVICE:
                 break
             shortfall = want.nbytes - ledger.free(want.tier)
-            spare = want.purpose is Purpose.PRODUCE
-            if not await self._demote(shortfall, spare_queued=spare, cause=want.event):
+            need = Need.PRODUCE if want.purpose is Purpose.PRODUCE else Need.CONSUME
+            if not await self._give_up(shortfall, need, want.event):
                 break
         self._room.refuse(want)
+
+    # --------------------------------------------------------------------------------------- actions
+
+    async def _give_up(self, shortfall: int, need: Need, cause: EventId) -> bool:
+        """Gives up what is only cached, then what the policy chooses. Says whether that changed anything."""
+        freed = self._cache.evict(shortfall)
+        if freed >= shortfall:
+            return True
+        limit = self._room.ledger.limits[Tier.DEVICE]
+        states = [State(keeper.query, gives.nbytes, keeper) for keeper, gives in self._states.items()]
+        choice = next_resort(self._candidates(), states, shortfall - freed, need=need, limit=limit)
+        if isinstance(choice, State):
+            return await self._relieve(choice, cause) or freed > 0
+        return (bool(choice) and await self._demote(choice, cause)) or freed > 0
+
+    async def _relieve(self, state: State, cause: EventId) -> bool:
+        keeper: Keeper = state.handle
+        before = self._states[keeper].nbytes
+        wanted = self._recorder.record(ReliefWanted(keeper.query, keeper.pipeline.id, before, cause))
+        await keeper.relieve(wanted)
+        after = self._states.get(keeper)
+        return after is None or after.nbytes < before
+
+    async def _demote(self, chosen: list[Candidate], cause: EventId) -> bool:
+        for victim in chosen:
+            holder, entry = victim.handle
+            holder.state.start_move(entry)
+        self.moving += len(chosen)
+        try:
+            async with asyncio.TaskGroup() as group:
+                moves = [group.create_task(self._move(victim, cause)) for victim in chosen]
+        finally:
+            self.moving -= len(chosen)
+        return any(move.result() == "" for move in moves)
 
     def _candidates(self) -> list[Candidate]:
         return [
@@ -115,26 +180,6 @@ class MemoryExecutor:
             for holder in self._holders()
             for entry in holder.state.movable(Tier.DEVICE)
         ]
-
-    async def _demote(self, shortfall: int, *, spare_queued: bool, cause: EventId) -> bool:
-        """Gives up what is only cached, then moves what the policy chooses. Says whether any bytes came back."""
-        freed = self._cache.evict(shortfall)
-        if freed >= shortfall:
-            return True
-        shortfall -= freed
-        chosen = choose_demotions(self._candidates(), shortfall, spare_queued=spare_queued)
-        if not chosen:
-            return freed > 0
-        for victim in chosen:
-            holder, entry = victim.handle
-            holder.state.start_move(entry)
-        self.moving += len(chosen)
-        try:
-            async with asyncio.TaskGroup() as group:
-                moves = [group.create_task(self._move(victim, cause)) for victim in chosen]
-        finally:
-            self.moving -= len(chosen)
-        return freed > 0 or any(move.result() == "" for move in moves)
 
     async def _move(self, victim: Candidate, cause: EventId) -> str:
         holder, entry = victim.handle

@@ -17,13 +17,16 @@ from bireme.units import format_bytes
 
 
 class Use(IntEnum):
-    """What a reservation is for. TASK is a promise; the others are there. CACHE is what goes first."""
+    """What a reservation is for. TASK is a promise; the others are there. CACHE is what goes first, LEAVING a state
+    that is being handed over: who waits for room only has to wait for that.
+    """
 
     TASK = 0
     BATCH = 1
     STATE = 2
     BUFFER = 3
     CACHE = 4
+    LEAVING = 5
 
 
 class Reservation:

@@ -1,4 +1,4 @@
-"""Which batches to demote when a tier is short of room. Decides only.
+"""What to give up when a tier is short of room: which batches to demote, which states to hand over. Decides only.
 
 How a copy is made is `mover`; when to ask is `executor`; what is free is `ledger`.
 
@@ -6,12 +6,16 @@ Rules: batches that somebody has are not among the candidates. First go those th
 home, by the planner's hint, is a lower tier anyway, then those of the youngest query, then with the furthest next use.
 Inputs of ready tasks go last, from the back of the queue, and never to admit a producer. The last victim is the
 smallest that still covers what is missing, so that one row too many does not demote another whole batch.
+
+Between the two come states, the largest first: a pipeline hands over what it keeps as batches, which can then be
+demoted. One that is hardly worth it comes after everything else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
 
 from bireme.data.ids import QueryId
 
@@ -56,6 +60,43 @@ def _right_size(last: Candidate, rest: Sequence[Candidate], needed: int) -> Cand
     return min(fitting, key=lambda other: other.nbytes, default=last)
 
 
-def relief(held: int, limit: int, *, start: float, stop: float) -> int:
-    """Bytes to demote so that a tier above its `start` watermark falls to its `stop` watermark; 0 below `start`."""
+class State(NamedTuple):
+    """What one pipeline could give up of its state; `handle` is the executor's own."""
+
+    query: QueryId
+    nbytes: int
+    handle: Any
+
+
+class Need(IntEnum):
+    """How badly room is wanted: to stay below the watermark, to admit a producer, or for what must go on."""
+
+    WATERMARK = 0
+    PRODUCE = 1
+    CONSUME = 2
+
+
+# What a state must give, as a part of its tier, to be worth handing over. Rows that come later find no group there.
+_STATE_SHARE_MIN: Final = {Need.WATERMARK: 1 / 8, Need.PRODUCE: 1 / 32, Need.CONSUME: 1 / 32}
+
+
+def next_resort(
+    candidates: Sequence[Candidate], states: Sequence[State], shortfall: int, *, need: Need, limit: int
+) -> list[Candidate] | State:
+    """What to do next for `shortfall` bytes of a tier of `limit` bytes: batches to demote, or a state to have handed
+    over, which makes batches of it; empty when nothing is left to do.
+    """
+    idle = choose_demotions(candidates, shortfall, spare_queued=True)
+    if idle:
+        return idle
+    most = max(states, key=lambda state: (state.nbytes, state.query), default=None)
+    if most is not None and most.nbytes >= limit * _STATE_SHARE_MIN[need]:
+        return most
+    if need is not Need.CONSUME:
+        return []
+    return choose_demotions(candidates, shortfall, spare_queued=False) or most or []
+
+
+def excess(held: int, limit: int, *, start: float, stop: float) -> int:
+    """Bytes to give up so that a tier above its `start` watermark falls to its `stop` watermark; 0 below `start`."""
     return held - int(limit * stop) if held > limit * start else 0
