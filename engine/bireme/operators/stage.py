@@ -114,7 +114,7 @@ class PipelineStage:
         if source.bound is None:
             return None
         key = map_sort_key(source.bound.key, self._states.resolve)
-        bound = self._states.bounds[self._pipeline.id] = LiveBound(source.bound, key, slots)
+        bound = self._states.bounds[self._pipeline.id] = LiveBound(source.bound, key, slots + 1)
         return bound
 
     def run_batches(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> Output:
