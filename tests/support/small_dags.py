@@ -47,10 +47,10 @@ def one_scan() -> Dag:
     return dag((pipeline(1, SCAN, emit(1)),), (edge(1, (1,)),))
 
 
-def scan_then(take: Take, *, partitions: int = 1) -> Dag:
-    """A scan, and a pipeline that takes from it in the given way."""
+def scan_then(take: Take, *, partitions: int = 1, waits: bool = False) -> Dag:
+    """A scan, and a pipeline that takes from it in the given way; one that `waits` begins when the scan has ended."""
     return dag(
-        (pipeline(1, SCAN, emit(1)), pipeline(2, read(1, take), emit(2))),
+        (pipeline(1, SCAN, emit(1)), pipeline(2, read(1, take), emit(2), after=(1,) if waits else ())),
         (edge(1, (1,), (2,), partitions=partitions), edge(2, (2,))),
     )
 

@@ -6,11 +6,16 @@ dictionary-encoded one; these do neither. Values are never touched here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 import pyarrow as pa
 
 from bireme.data.schema import Schema
+
+# Batches of fewer rows cost their readers more than the copy that joins them.
+SHORT_ROWS: Final = 4_096
+JOINED_ROWS_MAX: Final = 32_768
 
 _NO_COLUMNS = pa.struct([])
 
@@ -46,6 +51,24 @@ def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     rows = sum([batch.num_rows for batch in batches])
     arrays = [_concat_column([batch.column(index) for batch in batches]) for index in range(first.num_columns)]
     return record_batch(arrays, first.schema.names, rows)
+
+
+def longer(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in the same order in fewer batches: short ones that follow each other are joined."""
+    short: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        is_short = batch.num_rows < SHORT_ROWS
+        if short and (not is_short or rows + batch.num_rows > JOINED_ROWS_MAX):
+            yield joined(short)
+            short, rows = [], 0
+        if is_short:
+            short.append(batch)
+            rows += batch.num_rows
+        else:
+            yield batch
+    if short:
+        yield joined(short)
 
 
 def _concat_column(chunks: list[pa.Array]) -> pa.Array:

@@ -99,8 +99,9 @@ class Stage(Protocol):
     def run_split(self, split: Split, buffers: Sequence[pa.Buffer], sequence: int, slot: int) -> Output: ...
 
     def run_batches(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> Output:
-        """One batch for STREAM and SERIAL sources (`sequence` is its place in the edge); all batches of partition
-        `sequence` for PARTITION sources; none, with sequence 0, for ValuesSource and UnmatchedSource (one task each).
+        """One batch, or a few short ones that follow each other, for STREAM and SERIAL sources (`sequence` is the place
+        of the first in the edge); all batches of partition `sequence` for PARTITION sources; none, with sequence 0, for
+        ValuesSource and UnmatchedSource (one task each).
         """
         ...
 

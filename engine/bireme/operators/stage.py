@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from bireme.backends.base import Kernels, ScanCounts
 from bireme.data import arrays
-from bireme.data.record import concat, record_batch, slices
+from bireme.data.record import concat, longer, record_batch, slices
 from bireme.data.schema import Schema
 from bireme.errors import EngineBug, SourceMisstated
 from bireme.operators.base import NOTHING, Output, Relievable
@@ -123,7 +123,15 @@ class PipelineStage:
             batches = [literal_batch(source.rows, self._pipeline.schemas[0])]
         elif isinstance(source, UnmatchedSource):
             batches = [self._build_rows(source)]
+        elif len(batches) > 1 and self._goes_batch_by_batch:
+            return self._run(longer(batches), sequence, slot)
         return self._run(batches, sequence, slot)
+
+    @property
+    def _goes_batch_by_batch(self) -> bool:
+        """Whether what comes first does some work for each batch, however short."""
+        steps = self._pipeline.steps
+        return not steps or not isinstance(steps[0], MergeGroupsStep | SortStep | WindowStep)
 
     def _run(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> Output:
         for move in self._moves:

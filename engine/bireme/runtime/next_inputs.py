@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from bireme.data.record import SHORT_ROWS
 from bireme.data.tier import Tier
 from bireme.plan.physical import Take
-from bireme.runtime.compute.policy import inputs_per_task
+from bireme.runtime.compute.policy import inputs_per_task, rows_per_task
 from bireme.runtime.compute.task import SplitWork, Task, TaskKind
+from bireme.units import MIB
 
 if TYPE_CHECKING:
+    from bireme.runtime.holder.state import Entry, Feed
     from bireme.runtime.pipeline import LivePipeline
 
 # Splits of one task may decode to this part of the memory of its slot.
 _TASKS_IN_MEMORY: Final = 16
+# Short batches of one task have no more bytes than this: it joins them.
+_JOINED_BYTES_MAX: Final = 4 * MIB
 
 
 def split_task(live: LivePipeline) -> Task:
@@ -34,14 +39,34 @@ def split_task(live: LivePipeline) -> Task:
 
 
 def batch_task(live: LivePipeline) -> Task:
-    """A task over the next batch or partition of the edge that it reads; over nothing where it reads none."""
+    """A task over the next batch of the edge that it reads, or the next few short ones, or the next partition; over
+    nothing where it reads none.
+    """
     task = Task(live, live.stage, live.graph.next_task_id(), TaskKind.BATCHES, live.next_input)
-    live.next_input += 1
     live.number(task)
     feed, holder = live.feed, live.source
+    if feed is None or feed.take is Take.PARTITION:
+        live.next_input += 1
     if feed is not None and holder is not None:
         task.holder = holder
-        task.entries = feed.pop_part(task.sequence) if feed.take is Take.PARTITION else (feed.pop(),)
+        if feed.take is Take.PARTITION:
+            task.entries = feed.pop_part(task.sequence)
+        else:
+            task.entries = _next_batches(feed, rows_per_task(live.costs.row_seconds))
+            live.next_input += len(task.entries)
         task.rows_in = sum([entry.batch.rows for entry in task.entries])
         task.bytes_in = task.basis = sum([entry.batch.nbytes for entry in task.entries])
     return task
+
+
+def _next_batches(feed: Feed, rows_max: int) -> list[Entry]:
+    """The next batch, and where it is short those that follow, while they are."""
+    taken = [feed.pop()]
+    rows, nbytes = taken[0].batch.rows, taken[0].batch.nbytes
+    while feed.queue and taken[-1].batch.rows < SHORT_ROWS:
+        batch = feed.queue[0].batch
+        rows, nbytes = rows + batch.rows, nbytes + batch.nbytes
+        if batch.rows >= SHORT_ROWS or rows > rows_max or nbytes > _JOINED_BYTES_MAX:
+            break
+        taken.append(feed.pop())
+    return taken

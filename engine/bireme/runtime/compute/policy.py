@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from bireme.data.ids import PipelineId
+from bireme.data.record import JOINED_ROWS_MAX
 from bireme.plan.physical import Dag
 from bireme.runtime.compute.task import Supplier
 from bireme.units import KIB
@@ -23,6 +24,8 @@ _TASK_SECONDS: Final = 0.004
 _INPUTS_MAX: Final = 16
 # So many tasks a slot are to be left after this one, so that the slots end at about the same time.
 _TASKS_LEFT: Final = 2
+# Short batches of so many rows share a task whatever they take.
+_SHORT_ROWS_MIN: Final = 8_192
 
 # A task that takes no longer than this is not worth a thread: the hand-over and the fight for the interpreter cost as
 # much, and the loop is held up for less than a thread may hold it up.
@@ -59,6 +62,12 @@ def inputs_per_task(last: Yield, *, left: int, slots: int, bytes_max: int) -> in
     fair = left // (slots * _TASKS_LEFT)
     fitting = bytes_max // (slots * _TASKS_LEFT * max(1, last.nbytes))
     return max(1, min(int(min(_TASK_SECONDS / last.seconds, _INPUTS_MAX)), fair, fitting))
+
+
+def rows_per_task(row_seconds: float) -> int:
+    """Up to how many rows of short batches one task takes, if a row took so long in a task before (0: not known)."""
+    fitting = _TASK_SECONDS / row_seconds if row_seconds > 0 else _SHORT_ROWS_MIN
+    return int(max(_SHORT_ROWS_MIN, min(fitting, JOINED_ROWS_MAX)))
 
 
 def seconds_per_row(seconds: float, rows: int) -> float:

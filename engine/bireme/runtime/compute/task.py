@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -18,7 +18,7 @@ from bireme.backends.base import ScanCounts
 from bireme.clock import Clock
 from bireme.data.batch import measure
 from bireme.data.ids import EdgeId, PipelineId, QueryId, TaskId
-from bireme.data.record import joined
+from bireme.data.record import joined, longer
 from bireme.errors import OutOfRoom
 from bireme.observe.event import Event, Noted, SplitScanned, TaskEnded
 from bireme.operators.base import Emission, Output, Stage
@@ -27,10 +27,6 @@ from bireme.runtime.holder.column_cache import Lease
 from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.ledger import Reservation
 from bireme.storage.base import Split
-
-# Batches of fewer rows cost their readers more than the copy that joins them.
-_SHORT_ROWS: Final = 4_096
-_JOINED_ROWS_MAX: Final = 32_768
 
 # Gives the bytes of a split, from memory, or by reading what the operating system has in memory.
 Fetch = Callable[[], Sequence[pa.Buffer]]
@@ -130,21 +126,12 @@ class Result:
 
 def _longer(emissions: Sequence[Emission]) -> Iterator[Emission]:
     """The same rows in the same order for every edge and partition, in fewer batches."""
-    waiting: dict[tuple[EdgeId, int], list[pa.RecordBatch]] = {}
+    by_place: dict[tuple[EdgeId, int], list[pa.RecordBatch]] = {}
     for emission in emissions:
-        place = (emission.edge, emission.partition)
-        short = waiting.setdefault(place, [])
-        if emission.batch.num_rows >= _SHORT_ROWS or sum([one.num_rows for one in short]) >= _JOINED_ROWS_MAX:
-            if short:
-                yield Emission(*place, joined(short))
-                short.clear()
-            if emission.batch.num_rows >= _SHORT_ROWS:
-                yield emission
-                continue
-        short.append(emission.batch)
-    for place, short in waiting.items():
-        if short:
-            yield Emission(*place, joined(short))
+        by_place.setdefault((emission.edge, emission.partition), []).append(emission.batch)
+    for (edge, partition), batches in by_place.items():
+        for batch in longer(batches):
+            yield Emission(edge, partition, batch)
 
 
 class Task:
@@ -198,7 +185,7 @@ class Task:
             elif self._pieces is None:
                 result.add(self._call(contents, slot))
             else:
-                self._run_pieces(contents[0], slot)
+                self._run_pieces(joined(contents), slot)
         except (MemoryError, OutOfRoom) as error:
             result.shortage = error
         result.seconds = clock.now() - result.started

@@ -99,6 +99,8 @@ class PreloadExecutor:
                         # It was only ahead of need, and is tried again when bytes come back.
                         refused.add(scan)
                         self._short = True
+                    # Compute may begin with it before all others are looked for.
+                    await asyncio.sleep(0)
                 self._promote_ahead(group)
 
     # -------------------------------------------------------------------------------------- fetching
