@@ -19,6 +19,7 @@ from bireme.cli.main import main
 from bireme.cli.tpch.selection import parse_queries
 from bireme.errors import ConfigError
 
+LONG_TO_LOAD = ("pandas", "rich", "duckdb", "polars", "pyarrow.compute", "pyarrow.dataset")
 QUERY = "select b, sum(a) as total from t group by b order by b"
 
 
@@ -155,7 +156,20 @@ def test_a_query_loads_nothing_that_takes_long_and_is_not_needed(tmp_path: Path)
 import sys
 from bireme.cli.main import main
 code = main(["sql", "-t", {f"t={tmp_path}/t.parquet"!r}, {text!r}])
-sys.exit(code or [name for name in ("pandas", "rich", "duckdb", "polars") if name in sys.modules] or 0)
+sys.exit(code or [name for name in {LONG_TO_LOAD} if name in sys.modules] or 0)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("query", "code"), [("select a from t", 0), ("select nothing from t", 1), ("select", 1)])
+def test_a_process_ends_with_all_of_its_output(query: str, code: int, tmp_path: Path) -> None:
+    numbers = list(range(50_000))
+    pq.write_table(pa.table({"a": numbers}), tmp_path / "t.parquet")
+    command = [sys.executable, "-m", "bireme.cli.main", "sql", "-t", f"t={tmp_path}/t.parquet", query]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    if code == 0:
+        assert done.stdout.split() == ['"a"', *map(str, numbers)]
+    else:
+        assert done.stderr.startswith("bireme: ")

@@ -36,6 +36,7 @@ def test_values_go_and_come(kind: type, rows: int) -> None:
 def test_flags_of_slices(values: list[bool | None], start: int, length: int) -> None:
     array = pa.array(values, pa.bool_()).slice(min(start, len(values)), length)
     assert arrays.is_true(array).tolist() == [value is True for value in array.to_pylist()]
+    assert arrays.is_false(array).tolist() == [value is False for value in array.to_pylist()]
     assert arrays.is_valid(array).tolist() == array.is_valid().to_pylist()
 
 

@@ -9,14 +9,15 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from bireme.errors import BiremeError
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
+def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -> int:
+    """Runs the command line; returns the exit code. `own_process`: nothing else runs here, before or after."""
     _open_standard_streams()
-    parsed = _parser().parse_args(arguments)
+    parsed = _parser().parse_args(arguments, argparse.Namespace(own_process=own_process))
     try:
         code: int = parsed.run(parsed)
         sys.stdout.flush()
@@ -85,5 +86,20 @@ def _run_tpch(arguments: argparse.Namespace) -> int:
     return command.run(arguments)
 
 
+def command() -> NoReturn:
+    """The process `bireme`: runs the command line and ends.
+
+    The interpreter would take every module apart before it ends, which takes longer than a small query; sessions are
+    closed and files are written by now, so only the streams are left.
+    """
+    code = main(own_process=True)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            code = code or 1
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    command()

@@ -6,10 +6,10 @@ import argparse
 import gc
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from bireme.collector import collector_at_rest
 from bireme.errors import ConfigError, SourceMissing
 
 if TYPE_CHECKING:
@@ -54,8 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Runs the query; every failure is an error of bireme."""
     text = _query_text(arguments)
-    with _collector_at_rest():
+    # While modules are loaded the collector would walk them again and again, and find nothing to collect.
+    with collector_at_rest():
+        import bireme.frontend.sql  # noqa: F401  (what `Session.sql` would load later)
         from bireme.session import connect
+
+        if arguments.own_process:
+            gc.freeze()  # they stay until the process ends, so they need not be looked at later either
     with connect(
         memory_limit=arguments.memory_limit, threads=arguments.threads, spill_folder=arguments.spill_folder
     ) as session:
@@ -69,18 +74,6 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             _write(frame, arguments)
     return 0
-
-
-@contextmanager
-def _collector_at_rest() -> Iterator[None]:
-    """While modules are loaded: the collector would walk them again and again, and find nothing to collect."""
-    at_work = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if at_work:
-            gc.enable()
 
 
 def _query_text(arguments: argparse.Namespace) -> str:

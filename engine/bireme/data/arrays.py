@@ -43,6 +43,12 @@ def is_true(array: pa.BooleanArray) -> Flags:
     return flags if array.null_count == 0 else flags & is_valid(array)
 
 
+def is_false(array: pa.BooleanArray) -> Flags:
+    """Where an array of booleans is FALSE: neither TRUE nor NULL."""
+    flags = ~_flags(array.buffers()[1], array.offset, len(array))
+    return flags if array.null_count == 0 else flags & is_valid(array)
+
+
 def is_valid(array: pa.Array) -> Flags:
     """Where an array, of any type but a union or runs, is not NULL."""
     if array.null_count == len(array):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bireme.data.arrays import Flags, is_valid
 from bireme.data.types import STRING, DataType, Kind, to_arrow
@@ -34,7 +33,7 @@ def to_engine(array: pa.Array, kind: DataType) -> pa.Array:
     if kind.kind is Kind.DECIMAL and pa.types.is_decimal128(have) and pa.types.is_decimal64(target):
         return narrow_decimal(array, target)
     try:
-        return pc.cast(array, target)
+        return array.cast(target)
     except pa.ArrowNotImplementedError as error:
         raise Unsupported(f"Arrow data of type {have} cannot be read as {kind}: {error}") from error
     except pa.ArrowInvalid as error:
@@ -44,12 +43,14 @@ def to_engine(array: pa.Array, kind: DataType) -> pa.Array:
 def _dictionary(array: pa.DictionaryArray, kind: DataType) -> pa.Array:
     if kind is not STRING or array.dictionary.null_count:
         return to_engine(array.dictionary_decode(), kind)
-    codes = pc.cast(array.indices, pa.int32())
+    codes = array.indices.cast(pa.int32())
     return pa.DictionaryArray.from_arrays(codes, to_engine(array.dictionary, STRING), safe=True)
 
 
 def check_codes(array: pa.DictionaryArray) -> None:
     """Raises ConversionFault where a code stands for no word of the dictionary: kernels look words up unchecked."""
+    import pyarrow.compute as pc  # on its first use: loading it takes longer than a small query
+
     found = pc.min_max(array.indices)
     low, high = found["min"].as_py(), found["max"].as_py()
     if low is not None and (low < 0 or high >= len(array.dictionary)):

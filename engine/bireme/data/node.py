@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any, Final, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Final, TypeVar, dataclass_transform
 
 
 class _Entry(weakref.ref["Node"]):
@@ -46,20 +46,26 @@ def _replace(key: tuple[Any, ...], entry: _Entry, made: Node) -> Node:
     return made
 
 
-class Interned(type):
-    """Metaclass of node classes: calling the class with equal arguments returns the same object."""
+class Node:
+    """Base of everything hash-consed; a subclass that has fields is declared with `@node`.
 
-    _names: tuple[str, ...] = ()
-    _defaults: dict[str, Any]
-    _last_defaults: tuple[Any, ...] = ()  # those of the last fields, of which alone there are any
-    _setters: tuple[Callable[[Any, Any], None], ...] = ()
+    What is derived from a node once and for all may be kept in `_memo` and `_facts`, which are not fields.
+    """
+
+    # There is no metaclass: with one, every `isinstance` and `case` that does not match would take three times as long.
+    __slots__ = ("__weakref__", "_facts", "_memo")
+    _names: ClassVar[tuple[str, ...]] = ()
+    _defaults: ClassVar[dict[str, Any]] = {}
+    _last_defaults: ClassVar[tuple[Any, ...]] = ()  # those of the last fields, of which alone there are any
+    _setters: ClassVar[tuple[Callable[[Any, Any], None], ...]] = ()
     # What makes two nodes equal, where the arguments themselves compare too loosely (1 == True == 1.0).
-    intern_key: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None
+    intern_key: ClassVar[Callable[[tuple[Any, ...]], tuple[Any, ...]] | None] = None
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """The node of this class with these fields: the one that exists, or a new one."""
         missing = len(cls._names) - len(args)
         if kwargs or missing < 0 or missing > len(cls._last_defaults):
-            args = cls._positional(cls._names, args, kwargs)
+            args = _positional(cls, args, kwargs)
         elif missing:
             args += cls._last_defaults[-missing:]
         key = (cls, *args) if cls.intern_key is None else (cls, *cls.intern_key(args))
@@ -68,7 +74,7 @@ class Interned(type):
             found = entry()
             if found is not None:
                 return found
-        made: Any = object.__new__(cls)  # type: ignore[arg-type]
+        made = object.__new__(cls)
         for setter, value in zip(cls._setters, args):  # noqa: B905  (as many as names, by now)
             setter(made, value)
         entry = _Entry(made, _forget)
@@ -76,23 +82,6 @@ class Interned(type):
         if _TABLE.setdefault(key, entry) is not entry:
             return _replace(key, entry, made)
         return made
-
-    def _positional(cls, names: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        values = dict(cls._defaults)
-        values.update(zip(names, args, strict=False))
-        values.update(kwargs)
-        if len(args) > len(names) or values.keys() != set(names):
-            raise TypeError(f"{cls.__name__} takes {', '.join(names)}")
-        return tuple([values[name] for name in names])
-
-
-class Node(metaclass=Interned):
-    """Base of everything hash-consed; a subclass that has fields is declared with `@node`.
-
-    What is derived from a node once and for all may be kept in `_memo` and `_facts`, which are not fields.
-    """
-
-    __slots__ = ("__weakref__", "_facts", "_memo")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be set")
@@ -112,6 +101,16 @@ class Node(metaclass=Interned):
     def field_values(self) -> tuple[Any, ...]:
         """The values of the fields, in the order of `field_names`."""
         return tuple([getattr(self, name) for name in self.field_names()])
+
+
+def _positional(cls: type[Node], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    names = cls._names
+    values = dict(cls._defaults)
+    values.update(zip(names, args, strict=False))
+    values.update(kwargs)
+    if len(args) > len(names) or values.keys() != set(names):
+        raise TypeError(f"{cls.__name__} takes {', '.join(names)}")
+    return tuple([values[name] for name in names])
 
 
 _Class = TypeVar("_Class", bound=type)

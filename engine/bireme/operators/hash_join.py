@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bireme.backends.base import Kernels, ProbePlan, Program
 from bireme.data import arrays
@@ -186,7 +185,7 @@ class PairJoin:
         """Output batches in the order of the stream's rows."""
         match self._step.kind:
             case JoinKind.SEMI:
-                yield self._filtered(batch, self._has_match(batch))
+                yield self._filtered(batch, arrays.is_true(self._has_match(batch)))
             case JoinKind.ANTI:
                 yield self._filtered(batch, self._has_no_match(batch))
             case JoinKind.MARK:
@@ -204,17 +203,14 @@ class PairJoin:
             start += piece.num_rows
         return arrays.from_numpy(found)
 
-    def _has_no_match(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+    def _has_no_match(self, batch: pa.RecordBatch) -> arrays.Flags:
         if self._marks is not None:
-            return arrays.from_numpy(arrays.is_true(pc.invert(self._marks.of(batch))))
-        return pc.invert(self._has_match(batch))
+            return arrays.is_false(self._marks.of(batch))
+        return ~arrays.is_true(self._has_match(batch))
 
-    def _filtered(self, batch: pa.RecordBatch, mask: pa.BooleanArray) -> pa.RecordBatch:
+    def _filtered(self, batch: pa.RecordBatch, kept: arrays.Flags) -> pa.RecordBatch:
         chosen = select(batch, self._step.left_output, self._names)
-        if pc.all(mask, min_count=0).as_py():
-            return chosen
-        rows = np.flatnonzero(arrays.is_true(mask))
-        return self._kernels.take(chosen, arrays.from_numpy(rows))
+        return chosen if kept.all() else self._kernels.take(chosen, arrays.from_numpy(np.flatnonzero(kept)))
 
     def _marked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [batch.column(index) for index in self._step.left_output]

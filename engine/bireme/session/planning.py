@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from bireme.backends.base import Kernels
+from bireme.collector import collector_at_rest
 from bireme.config import Levers
 from bireme.data.schema import Schema
 from bireme.plan.context import PlanContext
@@ -57,7 +58,8 @@ class Planner:
             if known is not None:
                 self._planned[plan] = known  # now the most recent
         if known is None:
-            known = self._plan(plan, self._levers)
+            with collector_at_rest():
+                known = self._plan(plan, self._levers)
             with self._lock:
                 self._planned[plan] = known
                 while len(self._planned) > _PLANS_KEPT_MAX:

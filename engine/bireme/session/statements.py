@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from typing import Final, NamedTuple
 
+from bireme.collector import collector_at_rest
 from bireme.frontend.catalog import Catalog, Table
 from bireme.plan.relation import Rel
 
@@ -40,7 +41,8 @@ class Statements:
         if known is not None and all(catalog.find(name) == table for name, table in known.asked):
             return known.plan
         asking = _Asking(catalog)
-        plan = bind_sql(text, asking, dialect=dialect)
+        with collector_at_rest():
+            plan = bind_sql(text, asking, dialect=dialect)
         if len(text) <= _TEXT_LENGTH_MAX:
             self._keep(key, _Bound(plan, tuple(asking.asked.items())))
         return plan

@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bireme.data.key_range import EMPTY, INT64_MAX, KeyRange
 from bireme.data.types import BOOL, STRING, DataType, Kind
@@ -60,6 +59,8 @@ def array_range(array: pa.Array, kind: DataType) -> KeyRange | None:
 
 
 def _least_and_greatest(array: pa.Array) -> tuple[Any, Any]:
+    import pyarrow.compute as pc  # on its first use: loading it takes longer than a small query
+
     found = pc.min_max(array)
     return found["min"].as_py(), found["max"].as_py()
 

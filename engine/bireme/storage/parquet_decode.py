@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from bireme.data.layout import check_codes, to_engine
 from bireme.data.schema import Schema
@@ -159,6 +158,8 @@ class ParquetDecoder:
             return self._open(dictionary_leaves)
 
     def _open(self, dictionary_leaves: tuple[int, ...]) -> _Reader:
+        import pyarrow.parquet as pq  # on its first use: most files are read without it
+
         if self._metadata is None:
             # Two threads may do this at once; what they find is equal. The flags come first: another thread looks at
             # the metadata.

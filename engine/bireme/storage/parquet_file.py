@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from bireme.data.schema import Schema
 from bireme.data.types import Field
@@ -139,6 +138,8 @@ def _encrypted(path: str) -> Unsupported:
 
 def parse_metadata(footer: bytes) -> Any:
     """The metadata in the bytes of a footer; raises what pyarrow raises."""
+    import pyarrow.parquet as pq  # on its first use: most footers are read without it
+
     end = struct.pack("<I", len(footer)) + _MAGIC
     return pq.read_metadata(pa.BufferReader(b"".join((_MAGIC, footer, end))))
 

@@ -17,7 +17,6 @@ from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv
 
 _NANOSECONDS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -65,7 +64,7 @@ def json_texts(column: pa.Array) -> list[str]:
     """The values of a column as JSON."""
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
-        return _with_nulls(column, pc.cast(column, pa.string()).to_pylist())
+        return _with_nulls(column, column.cast(pa.string()).to_pylist())
     if pa.types.is_boolean(kind):
         return ["null" if value is None else "true" if value else "false" for value in column.to_pylist()]
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
@@ -81,7 +80,7 @@ def _with_nulls(column: pa.Array, texts: Sequence[str | None]) -> list[str]:
 
 def _nanosecond_texts(column: pa.Array) -> list[str]:
     """Python has no type for these: their texts come from Arrow."""
-    return [str(text).replace(" ", "T", 1) for text in pc.cast(column, pa.string()).to_pylist()]
+    return [str(text).replace(" ", "T", 1) for text in column.cast(pa.string()).to_pylist()]
 
 
 def _json(value: Any) -> str:
@@ -149,6 +148,6 @@ def _as_csv(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         return _as_csv(column.dictionary_decode(), kind)
     if pa.types.is_duration(column.type):
-        return pc.cast(pc.cast(column, pa.int64()), pa.string())
+        return column.cast(pa.int64()).cast(pa.string())
     texts = [None if value is None else _json(value).strip('"') for value in column.to_pylist()]
     return pa.array(texts, pa.string())

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bireme.backends.base import GroupTable, Settled
 from bireme.backends.native import _kernels
@@ -138,7 +137,7 @@ def take(batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
     arrays = []
     for column in batch.columns:
         if pa.types.is_nested(column.type):
-            arrays.append(pc.take(column, rows))
+            arrays.append(column.take(rows))
         elif isinstance(column, pa.DictionaryArray):
             arrays.append(pa.DictionaryArray.from_arrays(next(taken), column.dictionary, safe=False))
         else:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bireme.backends.native import _kernels
 from bireme.backends.native.joins import has_order
@@ -85,6 +84,8 @@ def _shared_orders(calls: Sequence[WindowCall]) -> list[Order]:
 
 
 def _value(call: WindowCall, places: dict[str, pa.Array]) -> pa.Array:
+    import pyarrow.compute as pc  # on its first use: loading it takes longer than a small query
+
     match call.call.function:
         case "percent_rank":
             others = pc.max_element_wise(pc.subtract(places["partition_rows"], 1), 1)

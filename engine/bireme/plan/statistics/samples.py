@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bireme.data.arrays import is_valid, to_numpy
+from bireme.data.arrow_functions import dictionary_encode, drop_null, value_counts
 from bireme.data.record import plain
 from bireme.data.schema import Schema
 from bireme.data.types import DataType, Kind
@@ -200,12 +200,12 @@ def _comparable(column: pa.Array) -> pa.Array:
 def _tuple_counts(columns: Sequence[pa.Array]) -> tuple[pa.Array | None, np.ndarray]:
     # pyarrow's own group_by would load its whole dataset machinery into every process.
     if len(columns) == 1:
-        counted = pc.value_counts(columns[0].drop_null())
+        counted = value_counts(drop_null(columns[0]))
         return counted.field(0), to_numpy(counted.field(1))
     keys = np.zeros(len(columns[0]), dtype=np.int64)
     present = np.ones(len(columns[0]), dtype=np.bool_)
     for column in columns:
-        encoded = column.dictionary_encode()
+        encoded = dictionary_encode(column)
         present &= is_valid(column)
         codes = np.where(is_valid(column), to_numpy(encoded.indices), 0)
         # Numbered anew after each column, so that the product of the counts cannot leave 64 bits.
@@ -220,12 +220,14 @@ def _is_countable(kind: DataType) -> bool:
 
 def _counted(values: pa.Array, kind: DataType) -> np.ndarray:
     """The values of a countable type as whole numbers, without NULLs."""
-    values = values.drop_null()
+    values = drop_null(values)
     if kind.kind is Kind.UINT64:
         # Moved down by 2^63: neighbours keep their order and their distance.
         moved: np.ndarray = (to_numpy(values) ^ np.uint64(1 << 63)).view(np.int64)
         return moved
-    return to_numpy(values.cast(pa.int32() if kind.kind is Kind.DATE else pa.int64()))
+    if not kind.is_integer:
+        values = values.view(pa.int32() if kind.kind is Kind.DATE else pa.int64())
+    return to_numpy(values).astype(np.int64, copy=False)
 
 
 def _is_sorted(values: pa.Array, kind: DataType) -> bool:
