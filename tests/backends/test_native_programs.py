@@ -282,3 +282,20 @@ def test_partitions_as_in_the_reference(partitions: int) -> None:
             for left, right in zip(one.columns, other.columns, strict=True):
                 assert repr(plain(left).to_pylist()) == repr(plain(right).to_pylist())
         assert NATIVE.hash_rows(batch, keys).equals(REFERENCE.hash_rows(batch, keys))
+
+
+def test_a_column_without_vectors_may_be_used_many_times() -> None:
+    """Every use but the first was looked for inside what already went to the reference."""
+    spans = pa.array([None, (1, 0, 0), (0, 31, 0)], pa.month_day_nano_interval())
+    batch = pa.record_batch([spans, pa.array([1, 2, 3], pa.int32())], names=["i", "n"])
+    span, number = Column(0, t.INTERVAL), Column(1, t.INT32)
+    longer = functions.scalar(">", [span, Literal(Interval(0, 30, 0), t.INTERVAL)])
+    missing = functions.scalar("is_null", [span])
+    expr = functions.scalar("or", [longer, missing, functions.scalar("=", [number, Literal(2, t.INT32)])])
+    schema = Schema.from_arrow(batch.schema)
+    program = NATIVE.program(schema, predicate=None, exprs=[expr, longer, missing], names=["a", "b", "c"])
+    assert program.run(batch).to_pydict() == {
+        "a": [True, True, True],
+        "b": [None, False, True],
+        "c": [True, False, False],
+    }

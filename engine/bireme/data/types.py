@@ -173,6 +173,11 @@ def decimal(precision: int, scale: int) -> DataType:
     return DataType(Kind.DECIMAL, precision, scale)
 
 
+def list_of(element: DataType) -> DataType:
+    """A list of any number of elements."""
+    return DataType(Kind.LIST, children=(Field("item", element),))
+
+
 def timestamp(unit: str = "us", zone: str = "") -> DataType:
     """A timestamp that counts `unit` since 1970; with a `zone` it is an instant, without one a wall-clock time."""
     return DataType(Kind.TIMESTAMP, unit=unit, zone=zone)

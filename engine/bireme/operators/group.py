@@ -20,6 +20,7 @@ from bireme.operators.base import Emission, Relievable
 from bireme.operators.filter_project import FilterProject
 from bireme.operators.states import QueryStates
 from bireme.plan.physical import Finals, GroupSink
+from bireme.plan.states import sees_order
 from bireme.storage.base import BATCH_ROWS_MAX
 
 # A task's rows are numbered within its sequence; a task never has as many as this.
@@ -45,7 +46,7 @@ class Group:
         self._held_bytes = [0] * (slots + 1)
         self._gains = [Gain(rows_expected // slots) for _ in range(slots + 1)]
         # What has no order among rows can do without it when they are merged.
-        self._may_pass = not any(step.function in ("first", "last") for step in sink.spec.aggregates)
+        self._may_pass = not any(sees_order(step.function) for step in sink.spec.aggregates)
         self._notes: tuple[str, ...] = ()
 
     @property

@@ -14,6 +14,7 @@ from bireme.plan.context import PlanContext
 from bireme.plan.relation import Rel
 from bireme.plan.rules.late_columns import late_columns
 from bireme.plan.rules.narrow_decimals import narrow_decimals
+from bireme.plan.rules.order_aggregates import order_aggregates
 from bireme.plan.rules.order_joins import order_joins
 from bireme.plan.rules.prune_columns import prune_columns
 from bireme.plan.rules.push_filters import push_filters
@@ -31,6 +32,7 @@ RULES: Final[tuple[Rule, ...]] = (
     push_filters,
     spell_aggregates,
     split_distinct,
+    order_aggregates,
     share_sums,
     order_joins,
     prune_columns,

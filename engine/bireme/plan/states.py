@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bireme.data.schema import Schema
-from bireme.data.types import FLOAT64, INT64, DataType, Field, Kind, decimal
+from bireme.data.types import FLOAT64, INT64, DataType, Field, Kind, decimal, list_of
 from bireme.plan.physical import AggregateStep, GroupSpec
 
 
@@ -31,6 +31,7 @@ def state_types(step: AggregateStep) -> tuple[DataType, ...]:
     count: the count. sum, min, max, any_value, bool_and, bool_or: the value (NULL over no value). avg: the sum, in
     `avg_sum_type`, and the count. var and stddev: count, mean, and sum of squared deviations
     (merged by Chan et al. 1983). first and last: the value, and the position it came from (NULL over no row).
+    array_agg and collect: the list, and the positions of its values (NULL over none). Others: the result so far.
     """
     match step.function:
         case "count" | "count_star":
@@ -41,8 +42,15 @@ def state_types(step: AggregateStep) -> tuple[DataType, ...]:
             return (INT64, FLOAT64, FLOAT64)
         case "first" | "last":
             return (step.type, INT64)
+        case "array_agg" | "collect":
+            return (step.type, list_of(INT64))
         case _:
             return (step.type,)
+
+
+def sees_order(function: str) -> bool:
+    """Whether the aggregate depends on the order of rows, so that its states hold positions."""
+    return function in ("first", "last", "array_agg", "collect")
 
 
 def avg_sum_type(step: AggregateStep) -> DataType:

@@ -7,7 +7,7 @@ goes to the reference as a whole, because only there its branches stay lazy. Eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -158,7 +158,7 @@ class NativeProgram:
                     break
                 except Missing as error:
                     missing.append(str(error))
-                    substitutes[_boundary(expr, error.expr)] = len(self._schema) + len(substitutes)
+                    substitutes[_boundary(expr, error.expr, substitutes)] = len(self._schema) + len(substitutes)
         return substitutes
 
     def _projection(
@@ -188,12 +188,12 @@ def predicate_kernels(schema: Schema, predicate: Expr) -> _kernels.Program | Non
     return program
 
 
-def _boundary(root: Expr, missing: Expr) -> Expr:
+def _boundary(root: Expr, missing: Expr, known: Container[Expr]) -> Expr:
     """What goes to the reference for `missing`: it, or as little around it as has a type that can come back.
 
-    Where it may fail, that is the outermost lazy expression around it.
+    Where it may fail, that is the outermost lazy expression around it. What is `known` to go there hides what is in it.
     """
-    path = _path(root, missing)
+    path = _path(root, missing, known)
     if not path:
         return root  # a part that lowering made up
     if _may_fail(missing):
@@ -206,12 +206,12 @@ def _boundary(root: Expr, missing: Expr) -> Expr:
     return root
 
 
-def _path(root: Expr, wanted: Expr) -> list[Expr]:
-    """The expressions from `root` down to `wanted`; empty where it is not there."""
+def _path(root: Expr, wanted: Expr, known: Container[Expr]) -> list[Expr]:
+    """The expressions from `root` down to `wanted` outside of `known` ones; empty where it is not there."""
     if root is wanted:
         return [root]
     for operand in operands(root):
-        below = _path(operand, wanted)
+        below = [] if operand in known else _path(operand, wanted, known)
         if below:
             return [root, *below]
     return []

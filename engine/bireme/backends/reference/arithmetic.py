@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -31,7 +30,7 @@ from bireme.backends.reference.vectors import (
 from bireme.data.types import INTERVAL, TIME, DataType
 from bireme.errors import DomainFault, Overflow
 from bireme.plan.expr import Call, Interval
-from bireme.plan.functions.texts import DAYS_A_MONTH, NANOSECONDS_A_DAY
+from bireme.plan.functions.texts import DAYS_A_MONTH, NANOSECONDS_A_DAY, SECONDS_A_DAY
 
 Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
 _NOUNS: Final = {
@@ -151,11 +150,17 @@ def _scaled_span(span: Interval, factor: Any, kind: DataType, inverse: bool) -> 
         raise DomainFault("division by zero of an interval; write nullif(divisor, 0) to get NULL instead")
     if factor != factor or abs(factor) == float("inf"):
         raise Overflow("an interval times an infinite number leaves its range")
-    exact = 1 / Decimal(factor) if inverse else Decimal(factor)
-    months = span.months * exact
-    days = (months - int(months)) * DAYS_A_MONTH + span.days * exact
-    time = (days - int(days)) * NANOSECONDS_A_DAY + span.nanoseconds * exact
-    return Interval(int(months), int(days), int((time / 1000).to_integral_value()) * 1000)
+    months, days, time = (part / factor if inverse else part * factor for part in span)
+    rest_of_months = _micro((months - int(months)) * DAYS_A_MONTH)
+    rest_of_days = _micro((days - int(days) + rest_of_months - int(rest_of_months)) * SECONDS_A_DAY)
+    more_days = int(rest_of_days / SECONDS_A_DAY)
+    microseconds = round(time / 1000 + (rest_of_days - more_days * SECONDS_A_DAY) * 1_000_000)
+    return Interval(int(months), int(days) + int(rest_of_months) + more_days, microseconds * 1000)
+
+
+def _micro(value: float) -> float:
+    """Rounded to six places, as PostgreSQL does it against what doubles leave over."""
+    return round(value * 1_000_000) / 1_000_000
 
 
 def _divide(call: Call, args: list[pa.Array]) -> pa.Array:

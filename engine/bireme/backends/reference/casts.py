@@ -111,7 +111,8 @@ def _by_value(array: pa.Array, source: DataType, target: DataType, safe: bool) -
     known: dict[Any, Any] = {}
     converted = []
     for value in to_values(array, source):
-        key = repr(value) if source.is_float else value  # both zeros are equal, and have different texts
+        # Both zeros are equal, and have different texts; lists have no hash.
+        key = repr(value) if source.is_float or source.is_nested else value
         if key not in known:
             try:
                 known[key] = convert(value, source, target)

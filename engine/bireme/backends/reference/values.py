@@ -5,6 +5,7 @@ NULL is None.
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,8 @@ def to_values(array: pa.Array, kind: DataType) -> list[Any]:
     """The values of a column of type `kind`. Raises ConversionFault for dates that python cannot express."""
     if kind.kind is Kind.INTERVAL and not pa.types.is_null(array.type):
         return list(intervals(array))
+    if kind.kind is Kind.LIST and not pa.types.is_null(array.type):
+        return _list_values(array, kind.children[0].type)
     if kind.unit == "ns" and not pa.types.is_null(array.type):
         counts = integers(array).tolist()
         return [None if gone else count for gone, count in zip(nulls_of(array), counts, strict=True)]
@@ -29,11 +32,28 @@ def to_values(array: pa.Array, kind: DataType) -> list[Any]:
     return values
 
 
+def _list_values(array: pa.Array, element: DataType) -> list[Any]:
+    values = to_values(array.values, element)
+    offsets = array.offsets.to_pylist()
+    spans = zip(nulls_of(array), offsets, offsets[1:], strict=False)
+    return [None if gone else values[start:end] for gone, start, end in spans]
+
+
 def from_values(values: list[Any], kind: DataType) -> pa.Array:
     """A column of type `kind`."""
     if kind.kind is Kind.INTERVAL:
         return from_intervals(values)
+    if kind.kind is Kind.LIST:
+        return _from_lists(values, kind)
     return pa.array(values, to_arrow(kind))
+
+
+def _from_lists(values: list[Any], kind: DataType) -> pa.Array:
+    together = from_values([each for value in values if value is not None for each in value], kind.children[0].type)
+    lengths = [0 if value is None else len(value) for value in values]
+    offsets = pa.array(list(accumulate(lengths, initial=0)), pa.int32())
+    missing = pa.array([value is None for value in values], pa.bool_()) if None in values else None
+    return pa.ListArray.from_arrays(offsets, together, type=to_arrow(kind), mask=missing)
 
 
 def repeated(value: Any, kind: DataType, rows: int) -> pa.Array:

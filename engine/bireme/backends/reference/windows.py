@@ -8,10 +8,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from bireme.backends.reference.aggregates import check_supported, over_groups
 from bireme.backends.reference.expressions import Scope
 from bireme.backends.reference.frames import Ordered, frame_ranges
-from bireme.backends.reference.groups import Groups, check_supported, over_groups, picked
 from bireme.backends.reference.keys import Rows, group_rows
+from bireme.backends.reference.row_groups import Groups, picked
 from bireme.backends.reference.vectors import Bools, Numbers, bools, nulls_of
 from bireme.errors import DomainFault
 from bireme.plan.expr import Aggregation, WindowCall

@@ -10,6 +10,7 @@ in a list, letters glued to a number. Each of these hides a slip of the writer, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -38,6 +39,10 @@ _NAMES: Final = frozenset(
 _BEFORE_STAR_REPLACE: Final = frozenset({_T.STAR, _T.R_PAREN, _T.VAR, _T.IDENTIFIER})
 
 
+# Between an amount and its unit: marked, so that the parser does not take the first of several pairs for the whole.
+_UNIT: Final = re.compile(r"(?<=[\d\s])(?=[A-Za-z])")
+
+
 def separate(tokens: list[Token]) -> list[Token]:
     """The tokens as DuckDB has them: `?::`, an operator elsewhere, is a parameter and a cast."""
     if not any(token.token_type is _T.QDCOLON for token in tokens):
@@ -61,6 +66,8 @@ def keep_names(tokens: Sequence[Token]) -> list[Token]:
         if kind is _T.L_PAREN and previous is not None and previous.token_type in _NAMES:
             if previous.text.upper() in _INTERPRETED and not _is_star_replace(kept):
                 kept[-1] = _copy(previous, previous.token_type, previous.text + _MARK)
+        elif kind is _T.STRING and previous is not None and previous.token_type is _T.INTERVAL:
+            token = _copy(token, kind, _UNIT.sub(_MARK, token.text))
         elif kind is _T.PLACEHOLDER:
             questions += 1
             kept.append(_copy(token, _T.PARAMETER, "$"))
@@ -76,6 +83,11 @@ def _is_star_replace(kept: Sequence[Token]) -> bool:
 
 def _copy(token: Token, kind: Any, text: str) -> Token:
     return Token(kind, text, token.line, token.col, token.start, token.end)
+
+
+def plain_text(text: str) -> str:
+    """The text of an interval as it was written."""
+    return text.replace(_MARK, "")
 
 
 def plain_name(name: str) -> str:

@@ -12,6 +12,7 @@ from bireme.data import types as t
 from bireme.data.types import DataType
 from bireme.errors import ArgumentFault, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import Context, Handler
+from bireme.frontend.sql.lexemes import plain_text
 from bireme.frontend.sql.operators import part
 from bireme.frontend.sql.syntax import Node
 from bireme.plan import functions
@@ -86,7 +87,7 @@ def interval(node: Node, context: Context) -> Expr:
     if not isinstance(amount, Node):
         raise SyntaxFault("an interval without an amount")
     if amount.__class__ is exp.Literal and unit is None:
-        return Literal(_read(amount.args["this"]), t.INTERVAL)
+        return Literal(_read(plain_text(amount.args["this"])), t.INTERVAL)
     name = texts.unit_name(unit.name) if unit is not None else "second"
     if not texts.is_span_unit(name):
         raise SyntaxFault(f"'{unit.name if unit is not None else ''}' is not a unit of time")
@@ -94,7 +95,7 @@ def interval(node: Node, context: Context) -> Expr:
         value = _amount(amount.args["this"])
         if name not in _WHOLE_UNITS and not node.args.get("fraction_in_string"):
             value = Decimal(int(value))
-        return Literal(texts.span(value, name), t.INTERVAL)
+        return Literal(_checked(texts.span(value, name), amount.args["this"]), t.INTERVAL)
     return functions.scalar("multiply", (Literal(texts.span(Decimal(1), name), t.INTERVAL), context.bind(amount)))
 
 
@@ -105,9 +106,22 @@ def _amount(text: str) -> Decimal:
         raise SyntaxFault(f"'{text}' is not an amount of time") from None
 
 
+def _checked(value: Interval, text: str) -> Interval:
+    try:
+        return texts.in_range(value)
+    except OverflowError:
+        raise SyntaxFault(
+            f"'{text}' leaves the range of an interval: ±292 years of time, months and days apart"
+        ) from None
+
+
 def _read(text: str) -> Interval:
     try:
         return texts.read_interval(text)
+    except OverflowError:
+        raise SyntaxFault(
+            f"'{text}' leaves the range of an interval: ±292 years of time, months and days apart"
+        ) from None
     except ValueError:
         raise SyntaxFault(f"'{text}' is not an interval; write for example INTERVAL '3 days'") from None
 

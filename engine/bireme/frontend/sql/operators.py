@@ -245,13 +245,19 @@ HANDLERS: Final[dict[type[Node], Handler]] = {
     **_calls({exp.NullSafeEQ: "is_not_distinct", exp.NullSafeNEQ: "is_distinct"}, comparison, _BINARY),
     **_calls({exp.And: "and", exp.Or: "or"}, connector, _BINARY),
     **_calls({exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.IntDiv: "int_divide"}, binary, _BINARY),
-    **_calls({exp.Mod: "modulo", exp.Pow: "power", exp.RegexpLike: "regexp_matches"}, binary, _BINARY),
+    **_calls(
+        {exp.Mod: "modulo", exp.Pow: "power", exp.RegexpLike: "regexp_matches", exp.SimilarTo: "regexp_full_match"},
+        binary,
+        _BINARY,
+    ),
     **_calls(
         {
             exp.BitwiseAnd: "bitwise_and",
             exp.BitwiseOr: "bitwise_or",
             exp.BitwiseLeftShift: "shift_left",
             exp.BitwiseRightShift: "shift_right",
+            exp.StartsWith: "starts_with",
+            exp.Glob: "glob",
         },
         binary,
         _BINARY,

@@ -48,6 +48,7 @@ def parse(text: str, dialect: str = DIALECT) -> Parsed:
     if dialect.lower() != DIALECT:
         text = _translate(text, dialect)
     duckdb = Dialect.get_or_raise(DIALECT)
+    duckdb.INDEX_OFFSET = 0  # positions in lists stay as they were written
     try:
         tokens = lexemes.separate(duckdb.tokenize(text))
         _check_start(tokens, text)

@@ -26,7 +26,6 @@ from bireme.plan.functions.tables import (
     is_scalar,
     is_window,
     null_rule,
-    runs,
     scalar,
     window,
 )
@@ -53,7 +52,6 @@ __all__ = [
     "is_window",
     "null_rule",
     "parse_type",
-    "runs",
     "scalar",
     "suggest",
     "truth",

@@ -1,4 +1,4 @@
-"""Aggregates and functions of windows only: arguments, result types, and which of them run yet.
+"""Aggregates and functions of windows only: arguments and result types.
 
 What their partial states are is in `backends.base`. Sums of integers and decimals have 38 digits, and an average of
 exact numbers is exact until its last division.
@@ -23,10 +23,11 @@ from bireme.data.types import (
     NULL,
     STRING,
     TIMESTAMP,
+    UINT32,
     DataType,
-    Field,
     Kind,
     decimal,
+    list_of,
 )
 from bireme.errors import TypeFault
 from bireme.plan.expr import Aggregation, Expr, Literal
@@ -135,17 +136,17 @@ def _as_truth(name: str, arg: Expr, signatures: tuple[str, ...]) -> Aggregation:
     return Aggregation(name, (cast(arg, BOOL),), BOOL)
 
 
-def _doubles(name: str, doc: str, *aliases: str, count: int = 1, runs: bool = True) -> AggregateFunction:
+def _doubles(name: str, doc: str, *aliases: str, count: int = 1, result: DataType = FLOAT64) -> AggregateFunction:
     """An aggregate of doubles."""
-    signatures = (f"{name}({', '.join(['number'] * count)}) → double",)
+    signatures = (f"{name}({', '.join(['number'] * count)}) → {result}",)
 
     def bind(args: Args) -> Aggregation:
         values = tuple([_typed(arg) for arg in args])
         if len(values) != count or not all(value.type.is_numeric for value in values):
             raise wrong_arguments(name, args, signatures)
-        return Aggregation(name, tuple([cast(value, FLOAT64) for value in values]), FLOAT64)
+        return Aggregation(name, tuple([cast(value, FLOAT64) for value in values]), result)
 
-    return AggregateFunction(name, bind, signatures, doc, aliases, runs=runs)
+    return AggregateFunction(name, bind, signatures, doc, aliases)
 
 
 # ------------------------------------------------------------------------------------------ quantiles
@@ -176,24 +177,27 @@ def _quantile(name: str, doc: str, *aliases: str, interpolates: bool) -> Aggrega
 def _median() -> AggregateFunction:
     signatures = ("median(any)",)
     bind = _one("median", signatures, _is_sortable, lambda arg: Aggregation("median", (arg,), _interpolated(arg.type)))
-    return AggregateFunction("median", bind, signatures, "The value in the middle; runs for numbers.")
+    return AggregateFunction("median", bind, signatures, "The value in the middle.")
 
 
-# ------------------------------------------------------------------------------ bound, but not run yet
+# ------------------------------------------------------------------------------------ what order decides
 
 
 def _string_agg(args: Args) -> Aggregation:
-    if len(args) not in (1, 2):
-        raise wrong_arguments("string_agg", args, ("string_agg(any, varchar) → varchar",))
+    signatures = ("string_agg(any, varchar constant) → varchar",)
+    if len(args) not in (1, 2) or args[0].type.is_nested:
+        raise wrong_arguments("string_agg", args, signatures)
     separator = coerce(args[1], STRING) if len(args) == 2 else Literal(",", STRING)
-    return Aggregation("string_agg", (cast(args[0], STRING), separator), STRING)
+    if not isinstance(separator, Literal):
+        raise TypeFault("the separator of string_agg must be a constant")
+    return Aggregation("string_agg", (cast(_typed(args[0]), STRING), separator), STRING)
 
 
 def _array_agg(args: Args) -> Aggregation:
     if len(args) != 1:
         raise wrong_arguments("array_agg", args, ("array_agg(any) → list",))
     arg = _typed(args[0])
-    return Aggregation("array_agg", (arg,), DataType(Kind.LIST, children=(Field("item", arg.type),)))
+    return Aggregation("array_agg", (arg,), list_of(arg.type))
 
 
 def _extreme(name: str, doc: str, *aliases: str) -> AggregateFunction:
@@ -205,15 +209,33 @@ def _extreme(name: str, doc: str, *aliases: str) -> AggregateFunction:
             raise wrong_arguments(name, args, signatures)
         return Aggregation(name, (_typed(args[0]), _typed(args[1])), _typed(args[0]).type)
 
-    return AggregateFunction(name, bind, signatures, doc, aliases, runs=False, ignores_order=False)
+    return AggregateFunction(name, bind, signatures, doc, aliases, ignores_distinct=True, ignores_order=False)
 
 
-def _later(
-    name: str, doc: str, result: Callable[[DataType], DataType], takes: Callable[[DataType], bool]
+# ---------------------------------------------------------------------------------------------- counts
+
+
+def _typed_by(
+    name: str,
+    doc: str,
+    result: Callable[[DataType], DataType],
+    takes: Callable[[DataType], bool],
+    *aliases: str,
+    ignores_distinct: bool = False,
 ) -> AggregateFunction:
+    """An aggregate of one argument, of a result that depends on its type."""
     signatures = (f"{name}(any)",)
     bind = _one(name, signatures, takes, lambda arg: Aggregation(name, (arg,), result(arg.type)))
-    return AggregateFunction(name, bind, signatures, doc, runs=False)
+    return AggregateFunction(name, bind, signatures, doc, aliases, ignores_distinct=ignores_distinct)
+
+
+def _distinct_count() -> AggregateFunction:
+    """approx_count_distinct: exact here."""
+    signatures = ("approx_count_distinct(any) → bigint",)
+    bind = _one(
+        "approx_count_distinct", signatures, _is_sortable, lambda arg: Aggregation("count", (arg,), INT64, True)
+    )
+    return AggregateFunction("approx_count_distinct", bind, signatures, "How many different values there are.")
 
 
 def _same(kind: DataType) -> DataType:
@@ -230,7 +252,7 @@ AGGREGATES: Final = (
     _avg_function(),
     _kept("min", "The least value; NULL over no value."),
     _kept("max", "The greatest value; NULL over no value."),
-    _kept("any_value", "A value that is not NULL.", any_type=True),
+    _kept("any_value", "A value that is not NULL.", ordered=True, any_type=True),
     _kept("first", "The first row's value, also NULL.", "arbitrary", ordered=True, any_type=True),
     _kept("last", "The last row's value, also NULL.", ordered=True, any_type=True),
     _truth("bool_and", "Whether all are TRUE; NULL over no value.", "logical_and"),
@@ -243,51 +265,65 @@ AGGREGATES: Final = (
     _doubles("covar_samp", "The covariance of a sample.", count=2),
     _doubles("covar_pop", "The covariance of all values.", count=2),
     *(
-        _doubles(
-            f"regr_{part}",
-            f"The {word} of the least-squares line of the first argument over the second.",
-            count=2,
-            runs=False,
+        _doubles(f"regr_{part}", f"{doc} The first argument depends on the second.", count=2)
+        for part, doc in (
+            ("slope", "The slope of the least-squares line."),
+            ("intercept", "Where the least-squares line meets the axis."),
+            ("r2", "The square of the correlation."),
+            ("avgx", "The mean of the second argument."),
+            ("avgy", "The mean of the first argument."),
+            ("sxx", "The sum of squares of the second argument about its mean."),
+            ("syy", "The sum of squares of the first argument about its mean."),
+            ("sxy", "The sum of products about the means."),
         )
-        for part, word in (("slope", "slope"), ("intercept", "intercept"), ("r2", "fit"))
     ),
-    _doubles("skewness", "The skewness of a sample.", runs=False),
-    _doubles("kurtosis", "The excess kurtosis of a sample.", runs=False),
-    _doubles("product", "The product of all values.", runs=False),
+    _doubles("regr_count", "How many pairs there are.", count=2, result=UINT32),
+    _doubles("skewness", "The skewness of a sample."),
+    _doubles("kurtosis", "The excess kurtosis of a sample."),
+    _doubles("kurtosis_pop", "The excess kurtosis of all values."),
+    _doubles("sem", "The standard error of the mean."),
+    _doubles("product", "The product of all values."),
     _median(),
     _quantile(
         "quantile_cont",
-        "The value at a fraction of the order, interpolated; runs for numbers.",
+        "The value at a fraction of the order, interpolated.",
         "percentile_cont",
         interpolates=True,
     ),
     _quantile(
         "quantile_disc", "The value at a fraction of the order.", "percentile_disc", "quantile", interpolates=False
     ),
-    _later("mode", "The most frequent value.", _same, _is_sortable),
+    _typed_by("mode", "The most frequent value; of several the first.", _same, _is_sortable),
+    _typed_by("entropy", "The entropy of the values, in bits.", lambda _: FLOAT64, _is_sortable),
     AggregateFunction(
         "string_agg",
         _string_agg,
-        ("string_agg(any, varchar) → varchar",),
+        ("string_agg(any, varchar constant) → varchar",),
         "All values as one text.",
         ("group_concat", "listagg"),
-        runs=False,
         ignores_order=False,
     ),
     AggregateFunction(
         "array_agg",
         _array_agg,
         ("array_agg(any) → list",),
-        "All values as a list.",
+        "All values as a list, NULLs too; NULL over no row.",
         ("list",),
-        runs=False,
         ignores_order=False,
     ),
     _extreme("arg_max", "The first argument where the second is greatest.", "max_by", "argmax"),
     _extreme("arg_min", "The first argument where the second is least.", "min_by", "argmin"),
-    _later("approx_count_distinct", "About how many different values there are.", lambda _: INT64, _is_sortable),
+    _extreme("arg_max_null", "As arg_max, but the first argument may be NULL."),
+    _extreme("arg_min_null", "As arg_min, but the first argument may be NULL."),
+    _distinct_count(),
     *(
-        _later(f"bit_{word}", f"All values combined by bitwise {word}.", _same, lambda kind: kind.is_integer)
+        _typed_by(
+            f"bit_{word}",
+            f"All values combined by bitwise {word}.",
+            _same,
+            lambda kind: kind.is_integer,
+            ignores_distinct=word != "xor",
+        )
         for word in ("and", "or", "xor")
     ),
 )

@@ -284,6 +284,23 @@ def _binary(name: str, symbol: str, doc: str, types: str, *aliases: str) -> Scal
     return ScalarFunction(name, bind, signatures, doc, (symbol, *aliases), fails=True)
 
 
+def _floored_quotient(args: Args) -> Expr:
+    left, right = _doubles("fdiv", args)
+    return Call("floor", (Call("divide", (left, right), FLOAT64),), FLOAT64)
+
+
+def _floored_rest(args: Args) -> Expr:
+    left, right = _doubles("fmod", args)
+    whole = Call("multiply", (_floored_quotient((left, right)), right), FLOAT64)
+    return Call("subtract", (left, whole), FLOAT64)
+
+
+def _doubles(name: str, args: Args) -> Args:
+    if len(args) != 2 or not all(arg.type.is_numeric or arg.type is NULL for arg in args):
+        raise wrong_arguments(name, args, (f"{name}(number, number) → double",))
+    return tuple([cast(arg, FLOAT64) for arg in args])
+
+
 _NEGATE: Final = ("-number", "-interval")
 
 
@@ -341,10 +358,16 @@ FUNCTIONS: Final = (
         "numbers, dates and intervals",
     ),
     _binary("multiply", "*", "The product; an interval so many times.", "numbers, or a number and an interval"),
-    _binary("divide", "/", "The quotient as a double; infinite or NaN for a zero divisor.", "numbers", "fdiv"),
+    _binary("divide", "/", "The quotient as a double; infinite or NaN for a zero divisor.", "numbers"),
     _binary("int_divide", "//", "The quotient of integers, truncated; DomainFault for a zero divisor.", "numbers"),
     _binary(
         "modulo", "%", "The remainder, with the sign of the dividend; DomainFault for a zero divisor.", "numbers", "mod"
+    ),
+    ScalarFunction(
+        "fdiv", _floored_quotient, ("fdiv(number, number) → double",), "The quotient, rounded down.", fails=True
+    ),
+    ScalarFunction(
+        "fmod", _floored_rest, ("fmod(number, number) → double",), "What rounding the quotient down leaves.", fails=True
     ),
     ScalarFunction("negate", _negate, _NEGATE, "The value with its sign turned.", fails=True),
     overloaded(

@@ -24,6 +24,7 @@ from bireme.data.types import (
     DataType,
     Kind,
     decimal,
+    list_of,
 )
 from bireme.errors import ConversionFault, TypeFault
 from bireme.plan.expr import Cast, Expr, Literal
@@ -73,6 +74,8 @@ def widens(source: DataType, target: DataType) -> bool:
     """Whether values of `source` become `target` unasked: always possible, and never to a smaller kind of value."""
     if source is target or source.kind is Kind.NULL:
         return True
+    if source.kind is Kind.LIST and target.kind is Kind.LIST:
+        return widens(source.children[0].type, target.children[0].type)
     if source.is_nested or target.is_nested:
         return False
     if target.is_float:
@@ -188,6 +191,9 @@ def common_of_two(left: DataType, right: DataType) -> DataType | None:
         return _common_decimal(left, right)
     if left.is_integer and right.is_integer:
         return _common_integer(left, right)
+    if left.kind is Kind.LIST and right.kind is Kind.LIST:
+        element = common_of_two(left.children[0].type, right.children[0].type)
+        return None if element is None else list_of(element)
     if widens(left, right):
         return right
     if widens(right, left):

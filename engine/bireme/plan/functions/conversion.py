@@ -76,6 +76,8 @@ def converter(source: DataType, target: DataType) -> Converter | None:
         return _same
     if target.kind is Kind.STRING:
         return _writer(source)
+    if target.kind is Kind.LIST:
+        return _list_converter(source, target)
     if source.kind is Kind.STRING:
         return _reader(target)
     if target.is_numeric or target.kind is Kind.BOOL:
@@ -85,6 +87,16 @@ def converter(source: DataType, target: DataType) -> Converter | None:
 
 def _same(value: Any) -> Any:
     return value
+
+
+def _list_converter(source: DataType, target: DataType) -> Converter | None:
+    """Lists element by element."""
+    if source.kind is not Kind.LIST:
+        return None
+    each = converter(source.children[0].type, target.children[0].type)
+    if each is None:
+        return None
+    return lambda values: [None if value is None else each(value) for value in values]
 
 
 # ------------------------------------------------------------------------------------------------- text
@@ -111,8 +123,18 @@ def _writer(source: DataType) -> Converter | None:
             return texts.write_interval
         case Kind.BINARY:
             return texts.write_binary
+        case Kind.LIST:
+            return _list_writer(source.children[0].type)
         case _:
             return str if source.is_integer else None
+
+
+def _list_writer(element: DataType) -> Converter | None:
+    each = _same if element.kind is Kind.STRING else _writer(element)
+    if each is None:
+        return None
+    quote = _same if element.kind is Kind.LIST else texts.quoted_element
+    return lambda values: f"[{', '.join('NULL' if value is None else quote(each(value)) for value in values)}]"
 
 
 def _reader(target: DataType) -> Converter | None:

@@ -61,7 +61,7 @@ class ScalarFunction:
 class AggregateFunction:
     """An aggregate, or a function of windows only.
 
-    `runs` is whether backends compute it yet, `ignores_distinct` and `ignores_order` whether those change nothing.
+    `ignores_distinct` and `ignores_order` are whether those change nothing.
     """
 
     name: str
@@ -69,7 +69,6 @@ class AggregateFunction:
     signatures: tuple[str, ...]
     doc: str
     aliases: tuple[str, ...] = ()
-    runs: bool = True
     ignores_distinct: bool = False
     ignores_order: bool = True
 

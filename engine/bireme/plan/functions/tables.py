@@ -9,14 +9,14 @@ from typing import Final
 from bireme.data.types import BOOL
 from bireme.errors import NameFault, TypeFault
 from bireme.plan.expr import Aggregation, Call, Expr, SortKey
-from bireme.plan.functions import aggregates, arithmetic, comparison, numeric, temporal, text
+from bireme.plan.functions import aggregates, arithmetic, comparison, lists, numeric, temporal, text
 from bireme.plan.functions.casting import coerce
 from bireme.plan.functions.naming import suggest
 from bireme.plan.functions.registry import AggregateFunction, NullRule, ScalarFunction
 
 _SCALARS: Final[dict[str, ScalarFunction]] = {
     name: function
-    for family in (arithmetic, comparison, numeric, temporal, text)
+    for family in (arithmetic, comparison, lists, numeric, temporal, text)
     for function in family.FUNCTIONS
     for name in (function.name, *function.aliases)
 }
@@ -125,11 +125,6 @@ _NEVER_FAIL_ON_FLOATS: Final = frozenset(
 )
 
 
-def runs(function: str) -> bool:
-    """Whether backends compute this aggregate or window function; else it is bound but Unsupported to run."""
-    return _OVER[function].runs
-
-
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What documentation shows of a function. `kind` is "scalar", "aggregate" or "window"."""
@@ -141,18 +136,17 @@ class Entry:
     doc: str
     nulls: str
     volatility: str
-    runs: bool
 
 
 def catalog() -> tuple[Entry, ...]:
     """Every function, by kind and name."""
     unique: Iterable[ScalarFunction] = dict.fromkeys(_SCALARS.values())
     scalars = [
-        Entry(f.name, "scalar", f.aliases, f.signatures, f.doc, f.nulls.value, f.volatility.value, True)
+        Entry(f.name, "scalar", f.aliases, f.signatures, f.doc, f.nulls.value, f.volatility.value)
         for f in sorted(unique, key=lambda function: function.name)
     ]
     grouped = [
-        Entry(f.name, kind, f.aliases, f.signatures, f.doc, "", "immutable", f.runs)
+        Entry(f.name, kind, f.aliases, f.signatures, f.doc, "", "immutable")
         for kind, family in (("aggregate", aggregates.AGGREGATES), ("window", aggregates.WINDOWS))
         for f in sorted(family, key=lambda function: function.name)
     ]

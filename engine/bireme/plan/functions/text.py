@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from bireme.data.types import BINARY, BOOL, INT32, INT64, STRING, UINT64
 from bireme.errors import TypeFault
 from bireme.plan.expr import Call, Expr, Literal
+from bireme.plan.functions import lists
 from bireme.plan.functions.casting import cast
 from bireme.plan.functions.registry import (
     Args,
@@ -104,6 +106,25 @@ def _hash(args: Args) -> Expr:
     return Call("hash", args, UINT64)
 
 
+def _also_of_lists(function: ScalarFunction, of_lists: str) -> ScalarFunction:
+    """The function, of lists also, by the function of them that is called `of_lists`."""
+    other = _OF_LISTS[of_lists]
+
+    def bind(args: Args) -> Expr:
+        return (other if any(map(lists.is_list, args)) else function).bind(args)
+
+    return replace(function, bind=bind, signatures=(*function.signatures, *other.signatures))
+
+
+def _concat_op(args: Args) -> Expr:
+    if len(args) == 2 and all(arg.type is BINARY for arg in args):
+        return Call("concat_op", args, BINARY)
+    return lists.joined(args) if any(map(lists.is_list, args)) else _CONCAT_OP.bind(args)
+
+
+_CONCAT_OP: Final = _joined("concat_op", "", 2, 2, NullRule.STRICT, "||")
+_OF_LISTS: Final = {function.name: function for function in lists.FUNCTIONS}
+
 FUNCTIONS: Final = (
     _like("like", "Whether the text matches the pattern (% any text, _ one character).", "~~"),
     _like("ilike", "As like, without regard to case.", "~~*"),
@@ -111,7 +132,9 @@ FUNCTIONS: Final = (
         "starts_with", "Whether the text begins with the second.", _TWO_TO_BOOL, aliases=("prefix", "^@", "startswith")
     ),
     overloaded("ends_with", "Whether the text ends with the second.", _TWO_TO_BOOL, aliases=("suffix", "endswith")),
-    overloaded("contains", "Whether the second text occurs in the first.", _TWO_TO_BOOL),
+    _also_of_lists(
+        overloaded("contains", "Whether the second text occurs in the first.", _TWO_TO_BOOL), "list_contains"
+    ),
     _with_constants(
         "regexp_matches",
         "Whether the regular expression occurs in the text.",
@@ -119,7 +142,7 @@ FUNCTIONS: Final = (
         ((STRING, STRING, STRING), BOOL),
         first=2,
         check=_check_options,
-        aliases=("~", "regexp_like"),
+        aliases=("regexp_like",),
     ),
     _with_constants(
         "regexp_full_match",
@@ -154,19 +177,26 @@ FUNCTIONS: Final = (
         ((STRING, INT64, INT64), STRING),
         aliases=("substr",),
     ),
+    overloaded("glob", "Whether the text matches the pattern: * any text, ? one character, [a-z].", _TWO_TO_BOOL),
     overloaded("lower", "In lower case.", _TEXT_TO_TEXT, aliases=("lcase",)),
     overloaded("upper", "In upper case.", _TEXT_TO_TEXT, aliases=("ucase",)),
     _joined("concat", "The texts of all values, one after the other; NULLs are skipped.", 1, None, NullRule.NEVER),
-    _joined("concat_op", "Both texts, one after the other.", 2, 2, NullRule.STRICT, "||"),
+    replace(
+        _joined("concat_op", "Both texts (or blobs, or lists), one after the other.", 2, 2, NullRule.STRICT, "||"),
+        bind=_concat_op,
+    ),
     _joined("concat_ws", "The texts of all values but the first, with the first between them.", 2, None, NullRule.ANY),
     overloaded("trim", "Without the blanks (or the given characters) at both ends.", *_TRIM, aliases=("btrim",)),
     overloaded("ltrim", "Without the blanks (or the given characters) at the start.", *_TRIM),
     overloaded("rtrim", "Without the blanks (or the given characters) at the end.", *_TRIM),
-    overloaded(
-        "length",
-        "How many characters the text has.",
-        ((STRING,), INT64),
-        aliases=("len", "char_length", "character_length"),
+    _also_of_lists(
+        overloaded(
+            "length",
+            "How many characters the text has.",
+            ((STRING,), INT64),
+            aliases=("len", "char_length", "character_length"),
+        ),
+        "list_length",
     ),
     overloaded("octet_length", "How many bytes it has.", ((BINARY,), INT64), ((STRING,), INT64), aliases=("strlen",)),
     overloaded(
@@ -193,7 +223,12 @@ FUNCTIONS: Final = (
         "ascii",
         "The code point of the first character, 0 for an empty text.",
         ((STRING,), INT32),
-        aliases=("unicode", "ord"),
+    ),
+    overloaded(
+        "unicode",
+        "The code point of the first character, -1 for an empty text.",
+        ((STRING,), INT32),
+        aliases=("ord",),
     ),
     overloaded("chr", "The character with that code point.", ((INT32,), STRING), fails=True),
     ScalarFunction(

@@ -23,7 +23,8 @@ _SPAN: Final = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)\s*([a-zµ]+)", re.ASCII
 _SPAN_CLOCK: Final = re.compile(r"([+-]?)(\d+):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?", re.ASCII)
 
 NANOSECONDS_A_SECOND: Final = 1_000_000_000
-NANOSECONDS_A_DAY: Final = 86_400 * NANOSECONDS_A_SECOND
+SECONDS_A_DAY: Final = 86_400
+NANOSECONDS_A_DAY: Final = SECONDS_A_DAY * NANOSECONDS_A_SECOND
 DAYS_A_MONTH: Final = 30
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 UTC: Final = datetime.UTC
@@ -156,14 +157,22 @@ def read_interval(text: str) -> Interval:
     if not rest:
         raise ValueError("an interval such as 3 days")
     try:
-        return _turned(span(Decimal(rest), "second"), turned)
+        return in_range(_turned(span(Decimal(rest), "second"), turned))
     except InvalidOperation:
         pass
     months = days = nanoseconds = 0
     while rest:
         part, rest = _read_part(rest)
         months, days, nanoseconds = months + part.months, days + part.days, nanoseconds + part.nanoseconds
-    return _turned(Interval(months, days, nanoseconds), turned)
+    return in_range(_turned(Interval(months, days, nanoseconds), turned))
+
+
+def in_range(value: Interval) -> Interval:
+    """The interval; OverflowError where a part of it is too large for its column."""
+    bits = (31, 31, 63)
+    if any(not -(1 << size) <= part < 1 << size for part, size in zip(value, bits, strict=True)):
+        raise OverflowError("it leaves the range of an interval")
+    return value
 
 
 def _turned(value: Interval, turned: bool) -> Interval:
@@ -243,6 +252,18 @@ def write_interval(value: Interval) -> str:
         clock = write_clock(abs(value.nanoseconds) // 1000 * 1000)
         parts.append(f"-{clock}" if value.nanoseconds < 0 else clock)
     return " ".join(parts)
+
+
+_QUOTED_IN_LISTS: Final = frozenset("'\"\\,:()[]{}=")
+
+
+def quoted_element(text: str) -> str:
+    """The text of an element as it stands in the text of a list: quoted where it could be read as something else."""
+    plain = text and text.strip() == text and text.lower() != "null" and not _QUOTED_IN_LISTS.intersection(text)
+    if plain:
+        return text
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def write_binary(value: bytes) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from bireme.data.types import BOOL, FLOAT64, DataType, Kind
 from bireme.plan.expr import Call, Expr, Interval, Literal
+from bireme.plan.functions.texts import in_range
 
 _EXACT: Final = Context(prec=100, traps=[])
 _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
@@ -136,7 +137,10 @@ def _moved(start: Any, span: Interval, sign: int, type_: DataType) -> Literal | 
     """A date or timestamp moved by whole months (to the last day where that is missing), days, then time."""
     if isinstance(start, Interval):
         parts = [a + sign * b for a, b in zip(start, span, strict=True)]
-        return Literal(Interval(*parts), type_)
+        try:
+            return Literal(in_range(Interval(*parts)), type_)
+        except OverflowError:
+            return None
     if not isinstance(start, datetime.date) or span.nanoseconds % 1000 or getattr(start, "tzinfo", None) is not None:
         return None
     if type_.kind not in (Kind.DATE, Kind.TIMESTAMP) or type_.unit not in ("", "us"):

@@ -78,7 +78,7 @@ class _Simplifying:
 
 
 # Aggregates whose value depends on the order of rows.
-_ORDERED: Final = frozenset({"first", "last", "array_agg", "list", "string_agg", "any_value"})
+_ORDERED: Final = frozenset({"first", "last", "array_agg", "string_agg", "collect", "any_value"})
 
 
 def _aggregate(rel: Aggregate) -> Aggregate:

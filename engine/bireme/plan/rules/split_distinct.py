@@ -25,7 +25,7 @@ _AGAIN: Final = {
     "count": "sum", "count_star": "sum",
 }  # fmt: skip
 # Aggregates for which a NULL argument is a row like any other, so that a CASE cannot stand for FILTER.
-_SEES_NULL: Final = frozenset({"first", "last", "array_agg", "list", "arg_min", "arg_max"})
+_SEES_NULL: Final = frozenset({"first", "last", "array_agg"})
 _ZERO: Final = Literal(0, INT64)
 
 
@@ -143,7 +143,7 @@ def _by_arguments(rel: Aggregate, calls: Sequence[Aggregation]) -> Rel:
         riding = []
     if apart:
         parts.append((_one_level(rel, calls, apart), apart))
-    return _together(rel, parts)
+    return joined_groups(rel, parts)
 
 
 def _one_level(rel: Aggregate, calls: Sequence[Aggregation], members: list[int]) -> Rel:
@@ -186,7 +186,7 @@ def _over_distinct(call: Aggregation, over: dict[Expr, Column]) -> Aggregation:
     return Aggregation(call.function, tuple([over[arg] for arg in call.args]), call.type, False, None, order)
 
 
-def _together(rel: Aggregate, parts: list[tuple[Rel, list[int]]]) -> Rel:
+def joined_groups(rel: Aggregate, parts: list[tuple[Rel, list[int]]]) -> Rel:
     """Joins the parts on the keys, which are the same in all, and restores the order of columns."""
     width = len(rel.keys)
     joined, where = parts[0][0], {index: width + position for position, index in enumerate(parts[0][1])}

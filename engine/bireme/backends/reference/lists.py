@@ -1,0 +1,219 @@
+"""Functions of lists on columns, one python list at a time.
+
+Elements are equal as in `backends.base`: NaN equals NaN and is the greatest number. NULL elements are skipped where
+values are compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bireme.backends.reference.collected import list_array
+from bireme.backends.reference.patterns import all_matches, by_pattern
+from bireme.backends.reference.values import from_values, to_values
+from bireme.backends.reference.vectors import any_null
+from bireme.data.types import to_arrow
+from bireme.errors import OutOfRoom, Overflow
+from bireme.plan.expr import Call
+
+Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
+
+_SERIES_MAX: Final = 1 << 24
+
+
+def _by_row(compute: Callable[..., Any], *, strict: bool = True) -> Evaluator:
+    """A function of single values; where `strict`, NULL where an argument is."""
+
+    def evaluate(call: Call, args: list[pa.Array]) -> pa.Array:
+        columns = [to_values(array, arg.type) for array, arg in zip(args, call.args, strict=True)]
+        rows = zip(*columns, strict=True)
+        values = [None if strict and any(value is None for value in row) else compute(*row) for row in rows]
+        return from_values(values, call.type)
+
+    return evaluate
+
+
+def _key(value: Any) -> Any:
+    """What equal elements share."""
+    return "NaN" if isinstance(value, float) and math.isnan(value) else value
+
+
+def _order(value: Any) -> tuple[bool, Any]:
+    """What elements that are not NULL are sorted by."""
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return is_nan, 0 if is_nan else value
+
+
+def _present(values: Sequence[Any]) -> list[Any]:
+    return [value for value in values if value is not None]
+
+
+# ------------------------------------------------------------------------------------------ whole columns
+
+
+def _list_value(call: Call, args: list[pa.Array]) -> pa.Array:
+    rows, width = len(args[0]), len(args)
+    kind = to_arrow(call.type)
+    together = pa.concat_arrays([arg if arg.type == kind.value_type else arg.cast(kind.value_type) for arg in args])
+    places = np.arange(rows * width).reshape(width, rows).T.reshape(-1)
+    none = np.zeros(rows, np.bool_)
+    return list_array(kind, together.take(pa.array(places)), np.full(rows, width), none)
+
+
+def _length(call: Call, args: list[pa.Array]) -> pa.Array:
+    return pc.list_value_length(args[0]).cast(pa.int64())
+
+
+def _flatten(call: Call, args: list[pa.Array]) -> pa.Array:
+    return _by_row(lambda lists: [value for values in lists if values is not None for value in values])(call, args)
+
+
+def _concat(call: Call, args: list[pa.Array]) -> pa.Array:
+    columns = [to_values(array, arg.type) for array, arg in zip(args, call.args, strict=True)]
+    joined = []
+    for row in zip(*columns, strict=True):
+        joined.append([value for values in _present(row) for value in values])
+    return from_values(joined, call.type)
+
+
+def _joined(values: Sequence[Any], separator: str) -> str | None:
+    present = _present(values)
+    return None if values and not present else separator.join(present)
+
+
+# ---------------------------------------------------------------------------------------------- elements
+
+
+def _extract(values: Sequence[Any], index: int) -> Any:
+    at = index - 1 if index > 0 else len(values) + index
+    return values[at] if index != 0 and 0 <= at < len(values) else None
+
+
+def _slice(call: Call, args: list[pa.Array]) -> pa.Array:
+    return _by_row(_sliced)(call, args)
+
+
+def _sliced(values: Any, first: int, last: int) -> Any:
+    start = first - 1 if first > 0 else max(0, len(values) + first if first else 0)
+    end = last if last >= 0 else len(values) + last + 1
+    return values[start : max(start, end)]
+
+
+def _position(values: Sequence[Any], wanted: Any) -> int | None:
+    keys = [_key(value) for value in values]
+    return keys.index(_key(wanted)) + 1 if _key(wanted) in keys else None
+
+
+def _positions(call: Call, args: list[pa.Array]) -> pa.Array:
+    lists, wanted = (to_values(array, arg.type) for array, arg in zip(args, call.args, strict=True))
+    found = [None if values is None else _position(values, value) for values, value in zip(lists, wanted, strict=True)]
+    return from_values(found, call.type)
+
+
+def _contains(values: Sequence[Any], wanted: Any) -> bool:
+    return _position(values, wanted) is not None
+
+
+def _distinct(values: Sequence[Any]) -> list[Any]:
+    return list({_key(value): value for value in reversed(_present(values))}.values())[::-1]
+
+
+def _sort(values: Sequence[Any], descending: bool, nulls_first: bool) -> list[Any]:
+    ordered = sorted(_present(values), key=_order, reverse=descending)
+    nulls = [None] * (len(values) - len(ordered))
+    return nulls + ordered if nulls_first else ordered + nulls
+
+
+def _extreme(choose: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
+    return lambda values: choose(_present(values), key=_order, default=None)
+
+
+# ----------------------------------------------------------------------------------------------- numbers
+
+
+def _sum(call: Call, args: list[pa.Array]) -> pa.Array:
+    def total(values: Sequence[Any]) -> Any:
+        found = _present(values)
+        if not found:
+            return None
+        if call.type.is_float:
+            return sum(found)
+        exact = sum(map(Decimal, found))
+        if abs(exact) >= 10 ** (call.type.precision - call.type.scale):
+            raise Overflow(f"list_sum of {exact} leaves the range of {call.type}; cast to double first")
+        return exact
+
+    return _by_row(total)(call, args)
+
+
+def _average(values: Sequence[Any]) -> float | None:
+    found = _present(values)
+    return float(sum(found)) / len(found) if found else None
+
+
+def _series(is_open: bool) -> Callable[..., list[int]]:
+    def numbers(*bounds: int) -> list[int]:
+        start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+        if step == 0:
+            return []
+        end = stop if is_open else stop + (1 if step > 0 else -1)
+        if len(range(start, end, step)) > _SERIES_MAX:
+            raise OutOfRoom(f"a list of more than {_SERIES_MAX} numbers; use the table function instead")
+        return list(range(start, end, step))
+
+    return numbers
+
+
+# ------------------------------------------------------------------------------------------------- texts
+
+
+def _split(text: str, separator: str) -> list[str]:
+    return text.split(separator) if separator else list(text)
+
+
+def _all_matches(call: Call, args: list[pa.Array]) -> pa.Array:
+    groups = args[2].to_pylist() if len(args) > 2 else [0] * len(args[0])
+    missing = any_null(args)
+    rows = []
+    for gone, text, pattern, group in zip(missing, args[0].to_pylist(), args[1].to_pylist(), groups, strict=True):
+        rows.append(None if gone else all_matches(text, pattern, group))
+    return pa.array(rows, to_arrow(call.type))
+
+
+FUNCTIONS: Final[dict[str, Evaluator]] = {
+    "list_value": _list_value,
+    "list_length": _length,
+    "list_distinct": _by_row(_distinct),
+    "list_unique": _by_row(lambda values: len(_distinct(values))),
+    "list_reverse": _by_row(lambda values: values[::-1]),
+    "list_min": _by_row(_extreme(min)),
+    "list_max": _by_row(_extreme(max)),
+    "list_first": _by_row(lambda values: _extract(values, 1)),
+    "list_last": _by_row(lambda values: _extract(values, -1)),
+    "list_count": _by_row(lambda values: len(_present(values))),
+    "list_sum": _sum,
+    "list_avg": _by_row(_average),
+    "list_contains": _by_row(_contains),
+    "list_position": _positions,
+    "list_concat": _concat,
+    "list_has_any": _by_row(lambda one, other: bool(set(map(_key, _present(one))) & set(map(_key, other)))),
+    "list_has_all": _by_row(lambda one, other: set(map(_key, _present(other))) <= set(map(_key, one))),
+    "list_intersect": _by_row(lambda one, other: [v for v in _distinct(one) if _contains(other, v)]),
+    "list_extract": _by_row(_extract),
+    "list_slice": _slice,
+    "array_to_string": _by_row(_joined),
+    "flatten": _flatten,
+    "list_sort": _by_row(_sort),
+    "range": _by_row(_series(is_open=True)),
+    "generate_series": _by_row(_series(is_open=False)),
+    "string_split": _by_row(_split),
+    "string_split_regex": by_pattern(lambda texts, other: pc.split_pattern_regex(texts, other[0])),
+    "regexp_extract_all": _all_matches,
+}

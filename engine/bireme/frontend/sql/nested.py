@@ -1,0 +1,48 @@
+"""Lists: their literals, and the brackets that take elements and parts of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import expressions as exp
+
+from bireme.data import types as t
+from bireme.errors import SyntaxFault, Unsupported
+from bireme.frontend.sql.context import Context, Handler
+from bireme.frontend.sql.operators import part
+from bireme.frontend.sql.syntax import Node, check_arguments
+from bireme.plan import functions
+from bireme.plan.expr import Expr, Literal
+
+
+def array(node: Node, context: Context) -> Expr:
+    """`[a, b, …]`."""
+    items = node.args.get("expressions") or []
+    if any(item.__class__ is exp.Comprehension for item in items):
+        raise Unsupported("list comprehensions are not supported")
+    return functions.scalar("list_value", [context.bind(item) for item in items])
+
+
+def bracket(node: Node, context: Context) -> Expr:
+    """`list[i]` and `list[from:to]`."""
+    places = node.args.get("expressions") or []
+    if len(places) != 1:
+        raise SyntaxFault("brackets take one position, or two with a colon between them")
+    value = part(node, "this", context)
+    place = places[0]
+    if place.__class__ is not exp.Slice:
+        return functions.scalar("list_extract", (value, context.bind(place)))
+    check_arguments(place, ("this", "expression"))
+    first = _bound(place.args.get("this"), 1, context)
+    last = _bound(place.args.get("expression"), -1, context)
+    return functions.scalar("list_slice", (value, first, last))
+
+
+def _bound(node: Node | None, default: int, context: Context) -> Expr:
+    return Literal(default, t.INT64) if node is None else context.bind(node)
+
+
+HANDLERS: Final[dict[type[Node], Handler]] = {
+    exp.Array: (array, frozenset({"expressions", "value_constructor"})),
+    exp.Bracket: (bracket, frozenset({"this", "expressions"})),
+}

@@ -1,0 +1,134 @@
+"""Quantiles, the mode and entropy: what depends on how a value stands among the others of its group.
+
+Quantiles become the least value at one or two positions: rows are numbered by value within their group, those whose
+value is NULL in a window of their own, so that the rows of the other window are those that count. The mode and entropy
+read how many rows of the group share a row's value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from bireme.data.types import BOOL, FLOAT64, INT64, STRING, DataType, Kind
+from bireme.errors import DomainFault
+from bireme.plan import functions
+from bireme.plan.expr import (
+    UP_TO_PEERS,
+    WHOLE_PARTITION,
+    Aggregation,
+    Call,
+    Case,
+    Expr,
+    Literal,
+    SortKey,
+    WindowCall,
+)
+from bireme.plan.relation import Aggregate
+from bireme.plan.rules.spelling import Numbers, Speller, Spelling, counted, double, first_part, is_null, scalar
+
+
+def _places(value: Expr, rel: Aggregate, numbers: Numbers) -> tuple[Expr, Expr]:
+    """The number of a row by its value within its group, from 1, and how many rows count there."""
+    window = (*rel.keys, is_null(value))
+    order = (SortKey(value, False, False),)
+    number = numbers.add(WindowCall(functions.window("row_number", []), window, order, UP_TO_PEERS))
+    rows = numbers.add(WindowCall(functions.window("count", []), window, (), WHOLE_PARTITION))
+    return number, rows
+
+
+def _picker(value: Expr, number: Expr) -> Callable[[Expr], Aggregation]:
+    place = functions.cast(scalar("-", number, Literal(1, number.type)), FLOAT64)
+    return lambda position: functions.aggregate("min", [value], filter=scalar("=", place, position))
+
+
+def _discrete_quantile(call: Aggregation, rel: Aggregate, numbers: Numbers) -> Spelling:
+    value = counted(call)
+    number, rows = _places(value, rel, numbers)
+    position = scalar("greatest", double(0.0), _discrete(rows, _fraction(call)))
+    return Spelling([_picker(value, number)(position)], first_part)
+
+
+def _continuous_quantile(call: Aggregation, rel: Aggregate, numbers: Numbers) -> Spelling:
+    value, fraction = counted(call), _fraction(call)
+    if not (call.type.is_numeric or call.type.kind is Kind.TIMESTAMP):
+        # Nothing lies between two texts: DuckDB takes the discrete one.
+        return _discrete_quantile(call, rel, numbers)
+    number, rows = _places(value, rel, numbers)
+    at = _picker(value, number)
+    last = functions.cast(scalar("-", rows, Literal(1, rows.type)), FLOAT64)
+    position = scalar("*", last, double(fraction))
+    below = scalar("floor", position)
+    part = functions.aggregate("max", [scalar("-", position, below)], filter=Call("is_not_null", (value,), BOOL))
+    between = _between_numbers if call.type.is_numeric else _between_moments
+    return Spelling([at(below), at(scalar("ceil", position)), part], lambda columns: between(columns, call.type))
+
+
+def _fraction(call: Aggregation) -> float:
+    if call.function == "median":
+        return 0.5
+    fraction = call.args[1]
+    value = fraction.value if isinstance(fraction, Literal) else None
+    if not isinstance(value, float) or not 0 <= value <= 1:
+        raise DomainFault(f"the fraction of {call.function} must be from 0 to 1, not {value!r}")
+    return value
+
+
+def _discrete(rows: Expr, fraction: float) -> Expr:
+    """The position, from 0, of the first value that the fraction of all values does not exceed."""
+    count = functions.cast(rows, FLOAT64)
+    after = scalar("floor", scalar("-", count, scalar("*", count, double(fraction))))
+    return scalar("-", scalar("-", count, after), double(1.0))
+
+
+def _between_numbers(columns: Sequence[Expr], kind: DataType) -> Expr:
+    """The value so far between two neighbours; where they are one, infinities included, that one."""
+    low, high, part = functions.cast(columns[0], FLOAT64), functions.cast(columns[1], FLOAT64), columns[2]
+    between = scalar("+", low, scalar("*", scalar("-", high, low), part))
+    same = Case(((scalar("=", low, high), low),), between, FLOAT64)
+    if kind.kind is Kind.DECIMAL:
+        exact = functions.cast(columns[0], kind)
+        return Case(((scalar("=", columns[0], columns[1]), exact),), functions.cast(between, kind), kind)
+    return functions.cast(same, kind)
+
+
+def _between_moments(columns: Sequence[Expr], kind: DataType) -> Expr:
+    low, high = functions.cast(columns[0], kind), functions.cast(columns[1], kind)
+    distance = functions.cast(scalar("date_diff", Literal("microsecond", STRING), low, high), FLOAT64)
+    part = functions.cast(scalar("*", distance, columns[2]), INT64)
+    return scalar("+", low, scalar("to_microseconds", part))
+
+
+def _mode(call: Aggregation, rel: Aggregate, numbers: Numbers) -> Spelling:
+    """The first of the values that most rows have."""
+    value = counted(call)
+    order = (SortKey(is_null(value)), SortKey(_alike(value, rel, numbers), descending=True))
+    return Spelling([Aggregation("first", (value,), call.type, order=order)], first_part)
+
+
+def _alike(value: Expr, rel: Aggregate, numbers: Numbers) -> Expr:
+    """How many rows of the group have the row's value."""
+    return numbers.add(WindowCall(functions.window("count", []), (*rel.keys, value), (), WHOLE_PARTITION))
+
+
+def _entropy(call: Aggregation, rel: Aggregate, numbers: Numbers) -> Spelling:
+    """Of n rows of which c share a value: log2(n) less the mean of log2(c)."""
+    value = counted(call)
+    present = Call("is_not_null", (value,), BOOL)
+    alike = scalar("log2", functions.cast(_alike(value, rel, numbers), FLOAT64))
+    parts = [functions.aggregate("count", [value]), functions.aggregate("avg", [alike], filter=present)]
+    return Spelling(parts, _entropy_of)
+
+
+def _entropy_of(columns: Sequence[Expr]) -> Expr:
+    rows = scalar("log2", functions.cast(columns[0], FLOAT64))
+    return scalar("coalesce", scalar("-", rows, columns[1]), double(0.0))
+
+
+SPELLERS: Final[dict[str, Speller]] = {
+    "median": _continuous_quantile,
+    "quantile_cont": _continuous_quantile,
+    "quantile_disc": _discrete_quantile,
+    "mode": _mode,
+    "entropy": _entropy,
+}
