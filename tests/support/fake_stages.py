@@ -20,7 +20,7 @@ from bireme.data.ids import PipelineId
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
 from bireme.errors import EngineBug, Overflow
-from bireme.operators.base import NOTHING, Emission, Output, Relievable
+from bireme.operators.base import NOTHING, Emission, Output, Postponed, Relievable, Round, RoundCall
 from bireme.plan.physical import EmitSink, Pipeline
 from bireme.storage.base import ByteRange, ChunkKey, Split
 from support.disk import bytes_of
@@ -179,6 +179,14 @@ class FakeStage:
                 self._relief_left -= 1
                 self._relieving = self._relief_left > 0
             return self._emit([rows_batch(rows)] if rows else [], state_bytes=8 * sum(map(len, self._slots)))
+
+    def postponed(self) -> Sequence[Postponed]:
+        return ()
+
+    def run_round(
+        self, call: RoundCall, part: Round, batches: Sequence[pa.RecordBatch], sequence: int, slot: int, *, seen: bool
+    ) -> Output:
+        raise AssertionError("nothing was postponed")
 
     def finish_parts(self) -> int:
         self._expect(not self._busy, "finished while it runs")

@@ -252,6 +252,10 @@ class JoinBuild(Protocol):
         """
         ...
 
+    def give_back(self) -> list[tuple[int, pa.RecordBatch]]:
+        """All rows that were added, with their sequence numbers; it is as new then."""
+        ...
+
     def start(self, threads: int) -> int:
         """At least one batch has come, and so many threads may work; returns how many calls of `work` are of use."""
         ...
@@ -386,3 +390,9 @@ def partition_of(row_hash: int, partitions: int) -> int:
     lower bits stay free for tables inside the partition.
     """
     return ((row_hash >> 32) * partitions) >> 32
+
+
+def partitions_of(hashes: npt.NDArray[np.uint64], partitions: int) -> npt.NDArray[np.uint64]:
+    """`partition_of` of many hashes. Partition p of n is partitions p * k to p * k + k - 1 of n * k."""
+    chosen: npt.NDArray[np.uint64] = ((hashes >> np.uint64(32)) * np.uint64(partitions)) >> np.uint64(32)
+    return chosen

@@ -87,6 +87,17 @@ def plain(array: pa.Array) -> pa.Array:
     return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
 
 
+def compact(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch without dictionaries that have more entries than it has rows: each piece of a cut batch would take the
+    whole dictionary with it, wherever it goes.
+    """
+    arrays = [
+        plain(column) if isinstance(column, pa.DictionaryArray) and len(column.dictionary) > batch.num_rows else column
+        for column in batch.columns
+    ]
+    return record_batch(arrays, batch.schema.names, batch.num_rows)
+
+
 def slices(batch: pa.RecordBatch, rows_max: int) -> Iterator[pa.RecordBatch]:
     """The batch in pieces of at most `rows_max` rows; copies nothing. A batch without rows gives itself."""
     if batch.num_rows <= rows_max:

@@ -69,6 +69,22 @@ class TableFreed(NamedTuple):
     cause: EventId = NO_CAUSE
 
 
+class RoundBegun(NamedTuple):
+    """Rows that waited for a part of a join table are joined now: partition `partition` of `partitions`; `how` says
+    whether whole, block by block, or after a cut into finer partitions, or that no row waited.
+    """
+
+    query: QueryId
+    pipeline: PipelineId
+    waiting: str
+    partition: int
+    partitions: int
+    how: str
+    build_bytes: int
+    stream_bytes: int
+    cause: EventId = NO_CAUSE
+
+
 class TaskEnded(NamedTuple):
     """`wait_seconds` from being ready for a slot to running (promotion included); `bytes_needed` what was reserved;
     `on_loop` where it was too short to be handed to a thread.

@@ -6,6 +6,7 @@ events.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +47,9 @@ class PipelineProfile:
     cache_hit_count: int = 0
     cache_miss_count: int = 0
     freed_bytes: int = 0
+    rounds: Counter[str] = field(default_factory=Counter)
+    round_build_bytes: int = 0
+    round_stream_bytes: int = 0
     ended: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -140,6 +144,12 @@ class Profile:
     def _table_freed(self, event: events.TableFreed) -> None:
         self.pipeline(event.pipeline).freed_bytes += event.nbytes
 
+    def _round_begun(self, event: events.RoundBegun) -> None:
+        into = self.pipeline(event.pipeline)
+        into.rounds[event.how] += 1
+        into.round_build_bytes += event.build_bytes
+        into.round_stream_bytes += event.stream_bytes
+
     def _retried(self, event: events.TaskRetried) -> None:
         self.pipeline(event.pipeline).retries += 1
 
@@ -206,6 +216,7 @@ _FOLDS: dict[type, Callable[[Profile, Any], None]] = {
     events.PipelineOpened: Profile._opened,
     events.PipelineEnded: Profile._ended,
     events.TableFreed: Profile._table_freed,
+    events.RoundBegun: Profile._round_begun,
     events.TaskRetried: Profile._retried,
     events.StateRelieved: Profile._relieved,
     events.Noted: Profile._noted,
@@ -248,6 +259,12 @@ def _line(name: str, pipeline: PipelineProfile) -> str:
     if pipeline.read_by_task_bytes:
         parts.append(f"read {format_bytes(pipeline.read_by_task_bytes)} in tasks")
     parts += _scan_parts(pipeline)
+    if pipeline.rounds:
+        counts = ", ".join(f"{count} {how}" for how, count in pipeline.rounds.items())
+        parts.append(
+            f"rows that waited for join tables: {format_bytes(pipeline.round_stream_bytes)} against "
+            f"{format_bytes(pipeline.round_build_bytes)} in partitions ({counts})"
+        )
     if pipeline.cache_hit_count or pipeline.cache_miss_count:
         parts.append(
             f"cache gave {format_bytes(pipeline.cache_hit_bytes)} ({pipeline.cache_hit_count} chunks), "

@@ -7,22 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
 import pyarrow as pa
 
 from bireme.backends.base import ScanCounts
-from bireme.data.ids import EdgeId
+from bireme.data.ids import EdgeId, PipelineId
 from bireme.errors import EngineBug
 from bireme.plan.physical import Pipeline
 from bireme.storage.base import Split
+
+
+class Aside(NamedTuple):
+    """An edge that no plan has: it comes to be with the first batch for it, when rows must wait that a plan with enough
+    memory would not let wait. `name` is unique in a query; each of `readers` reads every batch, by partition, when its
+    other inputs are over.
+    """
+
+    name: str
+    partitions: int
+    readers: tuple[PipelineId, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Emission:
     """A batch for an edge, in a partition of it."""
 
-    edge: EdgeId
+    edge: EdgeId | Aside
     partition: int
     batch: pa.RecordBatch
 
@@ -63,6 +75,57 @@ class Unrelieved:
         raise EngineBug(f"{type(self).__name__} has nothing to give up")
 
 
+class Postponed(NamedTuple):
+    """Rows that go on from step `step` of their pipeline in rounds, a partition each, when all its inputs are over.
+
+    A round has the rows of `stream`, and those of `build` in its join table; without `build` it needs no table. With
+    `is_tracked`, rows of `build` are also wanted where no row of the stream is in their partition. `can_cut` tells
+    whether a partition has a finer partition.
+    """
+
+    step: int
+    stream: Aside
+    build: Aside | None = None
+    is_tracked: bool = False
+    can_cut: bool = True
+
+
+class RoundCall(Enum):
+    """What a call for a round does: makes the table of the build rows that it gets; takes rows of the stream on from
+    their step; gives the table up; or cuts rows of either side into finer partitions.
+    """
+
+    LOAD = "load"
+    RESUME = "resume"
+    UNLOAD = "unload"
+    CUT_BUILD = "cut the build side"
+    CUT_STREAM = "cut the stream"
+
+
+class Cut(NamedTuple):
+    """Where the rows of one partition go that is cut into as many as the asides have partitions."""
+
+    build: Aside
+    stream: Aside
+
+
+class Round(NamedTuple):
+    """One partition, number `partition` of `partitions`, of postponed rows; `number` is unique in its pipeline.
+
+    In a block loop, where the table holds a part of the build rows of the partition only, stream rows go on to the next
+    round by `after` (None: this is the last): in its partition 0 while no build row has settled anything about them,
+    else in partition 1. `is_loop` tells that there are several rounds. `cut` is for the calls that cut.
+    """
+
+    number: int
+    postponed: Postponed
+    partition: int
+    partitions: int
+    is_loop: bool = False
+    after: Aside | None = None
+    cut: Cut | None = None
+
+
 class Stage(Protocol):
     """One live pipeline. `slot` is the compute slot that runs the call: no two calls run in one slot at once, so
     per-slot state needs no lock. Slots 0 to `slots` - 1 are those of threads; slot `slots` is the loop's, for short
@@ -77,6 +140,9 @@ class Stage(Protocol):
     Between inputs, while no other call runs, memory may be wanted back: `relieve` then comes once for each part 0 to
     `relief_parts() - 1`, many at once, and inputs go on afterwards. It emits what the rest of the query needs of the
     state, and keeps nothing of it. One that raises MemoryError or OutOfRoom has lost nothing and is made again.
+    Rows that were emitted to an `Aside` which the pipeline itself reads come back in rounds, when all inputs are done:
+    those of `postponed()`, one after the other, each round as a LOAD (where it has a table), RESUMEs, many at once, and
+    an UNLOAD; before them, it may be cut. Then comes `finish`.
     `close` also comes after failure and cancellation, once, when no call is running; it frees all state that later
     pipelines do not need (join tables are freed by `StageSet.free_table`).
     """
@@ -116,6 +182,20 @@ class Stage(Protocol):
     def relief_parts(self) -> int: ...
 
     def relieve(self, part: int, slot: int) -> Output: ...
+    def postponed(self) -> Sequence[Postponed]:
+        """What waits for rounds, in the order of steps: rows that go on from one may wait again at a later one. Asked
+        once, on the loop, when all inputs are done.
+        """
+        ...
+
+    def run_round(
+        self, call: RoundCall, part: Round, batches: Sequence[pa.RecordBatch], sequence: int, slot: int, *, seen: bool
+    ) -> Output:
+        """A call for a round. Batches are all build rows of the round for a LOAD, none for an UNLOAD, one or a few
+        else; `seen` tells that they were in partition 1 of the aside of a block loop. `sequence` is beyond those of
+        all inputs.
+        """
+        ...
 
     def finish_parts(self) -> int: ...
 

@@ -21,6 +21,7 @@ from bireme.data.schema import Schema
 from bireme.data.types import BOOL
 from bireme.errors import CardinalityFault
 from bireme.operators import programs
+from bireme.operators.base import Emission
 from bireme.operators.filter_project import KeyColumns
 from bireme.operators.null_aware import NullAwareMarks
 from bireme.operators.states import BuiltTable, QueryStates
@@ -114,8 +115,9 @@ class HashJoin:
     at the most.
     """
 
-    def __init__(self, step: ProbeStep, stream: Schema, output: Schema, kernels: Kernels, states: QueryStates) -> None:
-        built = states.table(step.table)
+    def __init__(
+        self, step: ProbeStep, built: BuiltTable, stream: Schema, output: Schema, kernels: Kernels, states: QueryStates
+    ) -> None:
         plan = ProbePlan(
             step.kind, len(step.keys), step.null_equal_count, step.null_aware,
             None if step.residual is None else states.resolve(step.residual), stream, built.schema,
@@ -127,10 +129,10 @@ class HashJoin:
         self._prober = kernels.prober(plan, built.table)
         self._pairs: PairJoin | None = None
         if self._prober is None:
-            self._pairs = PairJoin(step, stream, output, kernels, states)
+            self._pairs = PairJoin(step, built, stream, output, kernels, states)
 
-    def run(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Output batches in the order of the stream's rows."""
+    def run(self, batch: pa.RecordBatch, aside: list[Emission]) -> Iterator[pa.RecordBatch]:
+        """Output batches in the order of the stream's rows; no row has to wait aside."""
         if self._prober is None:
             assert self._pairs is not None
             yield from self._pairs.run(batch)
@@ -143,8 +145,9 @@ class HashJoin:
 class Matcher:
     """A `MatchSink` at work: sets the marks of build rows that the stream matches."""
 
-    def __init__(self, sink: MatchSink, stream: Schema, kernels: Kernels, states: QueryStates) -> None:
-        built = states.table(sink.table)
+    def __init__(
+        self, sink: MatchSink, built: BuiltTable, stream: Schema, kernels: Kernels, states: QueryStates
+    ) -> None:
         residual = None if sink.residual is None else states.resolve(sink.residual)
         plan = ProbePlan(
             JoinKind.SEMI, len(sink.keys), sink.null_equal_count, False, residual, stream, built.schema, (), (), (),
@@ -158,7 +161,8 @@ class Matcher:
         if self._prober is None:
             self._finder = PairFinder(built, sink.keys, sink.residual, stream, kernels, states)
 
-    def run(self, batch: pa.RecordBatch) -> None:
+    def run(self, batch: pa.RecordBatch, aside: list[Emission]) -> None:
+        """Marks the build rows that the batch matches; no row has to wait aside."""
         if self._prober is not None:
             self._prober.mark_matches(batch, self._keys.run(batch))
             return
@@ -170,16 +174,18 @@ class Matcher:
 class PairJoin:
     """A `ProbeStep` at work on pairs (stream row, build row)."""
 
-    def __init__(self, step: ProbeStep, stream: Schema, output: Schema, kernels: Kernels, states: QueryStates) -> None:
+    def __init__(
+        self, step: ProbeStep, built: BuiltTable, stream: Schema, output: Schema, kernels: Kernels, states: QueryStates
+    ) -> None:
         self._step = step
-        self._built = states.table(step.table)
+        self._built = built
         self._kernels = kernels
         self._names = output.names
         self._finder = PairFinder(self._built, step.keys, step.residual, stream, kernels, states)
         self._simple = step.residual is None and bool(step.keys)
         self._marks: NullAwareMarks | None = None
         if step.null_aware:
-            self._marks = NullAwareMarks(step, self._built, self._finder, kernels)
+            self._marks = NullAwareMarks(step, built, self._finder, kernels)
 
     def run(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Output batches in the order of the stream's rows."""

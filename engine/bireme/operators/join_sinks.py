@@ -1,25 +1,28 @@
 """Making join tables, and marking the rows of one that a stream matches.
 
 A build keeps what comes, in any order and on many threads; the parts of `finish` put it together, and the one that ends
-last makes the table known. A table's rows are in the order of the pipeline's inputs, whatever the threads did.
+last makes the table known. A table's rows are in the order of the pipeline's inputs, whatever the threads did; but
+where memory was short, some of them are not in the table but on an aside edge (`spilled_build`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-import numpy as np
 import pyarrow as pa
 
 from bireme.backends.base import JoinBuild, JoinTable, Kernels
 from bireme.data.batch import measure
-from bireme.data.record import concat, empty
+from bireme.data.record import empty
 from bireme.data.schema import Schema
-from bireme.operators.base import Emission, Unrelieved
+from bireme.operators.away import Away
+from bireme.operators.base import NOTHING, Aside, Emission, Relievable, Unrelieved
+from bireme.operators.build_table import built_table, bytes_to_build, new_build, table_of
 from bireme.operators.filter_project import KeyColumns
 from bireme.operators.hash_join import Matcher
-from bireme.operators.states import BuiltTable, QueryStates
-from bireme.plan.expr import Column
+from bireme.operators.partial_join import PartialMatch
+from bireme.operators.spilled_build import STEP_BYTES, SpilledBuild
+from bireme.operators.states import QueryStates
 from bireme.plan.physical import BuildSink, MatchSink
 
 
@@ -29,14 +32,22 @@ class Match(Unrelieved):
     nbytes = 0
     fallbacks: tuple[str, ...] = ()
 
-    def __init__(self, sink: MatchSink, schema: Schema, kernels: Kernels, states: QueryStates) -> None:
-        self._matcher = Matcher(sink, schema, kernels, states)
+    def __init__(
+        self, sink: MatchSink, schema: Schema, kernels: Kernels, states: QueryStates, waiting: Aside | None
+    ) -> None:
+        built = states.table(sink.table)
+        self._matcher: Matcher | PartialMatch
+        if built.away is None or waiting is None:
+            self._matcher = Matcher(sink, built, schema, kernels, states)
+        else:
+            self._matcher = PartialMatch(sink, built, built.away, waiting, schema, kernels, states)
         self.fan_out = self._matcher.fan_out
 
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+        aside: list[Emission] = []
         for batch in batches:
-            self._matcher.run(batch)
-        return []
+            self._matcher.run(batch, aside)
+        return aside
 
     def finish_parts(self) -> int:
         return 0
@@ -51,74 +62,86 @@ class Build(Unrelieved):
     def __init__(self, sink: BuildSink, schema: Schema, kernels: Kernels, states: QueryStates, slots: int) -> None:
         self._sink = sink
         self._schema = schema
+        self._kernels = kernels
         self._states = states
         self._keys = KeyColumns(sink.keys, schema, kernels, states)
-        types = [key.type for key in sink.keys]
-        native = kernels.join_build(types, schema, null_equal_count=sink.null_equal_count)
-        self._build: JoinBuild = native or _WholeBuild(self._keys, schema, kernels, sink.null_equal_count)
+        self._build: JoinBuild = new_build(sink, schema, self._keys, kernels)
+        self._spilled: SpilledBuild | None = None
         self._slots = slots
         self._kept_bytes = [0] * (slots + 1)
-        self._came = [False] * (slots + 1)
+        self._kept_rows = [0] * (slots + 1)
         self.fallbacks: tuple[str, ...] = ()
 
     @property
     def nbytes(self) -> int:
+        """Bytes of the table; before, those that it will take to put it together, so that there is room when it is."""
         built = self._states.tables.get(self._sink.table)
-        return sum(self._kept_bytes) if built is None else built.nbytes
+        if built is not None:
+            return built.nbytes
+        if self._spilled is not None:
+            return self._spilled.nbytes
+        return bytes_to_build(sum(self._kept_bytes), sum(self._kept_rows))
 
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
         # All rows of a task are kept at once or not at all, so that a task may run again.
         columns = [batch for batch in batches if batch.num_rows]
-        keys = [self._keys.run(batch) for batch in columns]
-        if columns:
-            self._build.add(sequence, keys, columns)
-            self._came[slot] = True
-            self._kept_bytes[slot] += sum([measure(batch) for batch in columns])
+        if not columns:
+            return []
+        if self._spilled is not None:
+            return self._spilled.take(sequence, columns)
+        self._build.add(sequence, [self._keys.run(batch) for batch in columns], columns)
+        self._kept_rows[slot] += sum([batch.num_rows for batch in columns])
+        self._kept_bytes[slot] += sum([measure(batch) for batch in columns])
         return []
 
+    def relievable(self) -> Relievable:
+        if self._sink.table in self._states.uses.in_order:
+            return NOTHING
+        if self._spilled is None:
+            return Relievable(self.nbytes // 2, min(sum(self._kept_bytes), STEP_BYTES))
+        kept = self._spilled.kept_count
+        return Relievable(self._spilled.nbytes * (kept - kept // 2) // max(1, kept), 0)
+
+    def relief_parts(self) -> int:
+        if self._spilled is not None:
+            return self._spilled.start_giving()
+        chunks = self._build.give_back()
+        self._spilled = SpilledBuild(self._sink, self._schema, self._keys, self._kernels, self._states, chunks)
+        return self._spilled.group_count
+
+    def relieve(self, part: int) -> list[Emission]:
+        assert self._spilled is not None
+        return self._spilled.relieve(part)
+
     def finish_parts(self) -> int:
-        if not any(self._came):
+        if self._spilled is not None:
+            return 1
+        if not any(self._kept_rows):
             nothing = empty(self._schema)
             self._build.add(0, [self._keys.run(nothing)], [nothing])
         return self._build.start(self._slots)
 
     def finish(self, part: int) -> list[Emission]:
+        if self._spilled is not None:
+            self._finish_spilled(self._spilled)
+            return []
         finished = self._build.work()
         if finished is not None:
-            self._publish(*finished)
+            self._publish(*finished, None)
         return []
 
-    def _publish(self, table: JoinTable, batch: pa.RecordBatch) -> None:
-        if self._sink.table in self._states.looked_up:
+    def _finish_spilled(self, spilled: SpilledBuild) -> None:
+        away = spilled.away
+        table, batch = table_of(self._sink, self._schema, self._keys, self._kernels, spilled.kept_rows())
+        self._publish(table, batch, away)
+        spilled.forget()
+        count = away.rows.partitions
+        note = f"{self._sink.table} changed over: {away.kept} of {count} partitions are in memory"
+        self.fallbacks = (*self.fallbacks, note)
+
+    def _publish(self, table: JoinTable, batch: pa.RecordBatch, away: Away | None) -> None:
+        if away is None and self._sink.table in self._states.uses.looked_up:
             table.key_filter()  # made here and not on the loop, where scans ask for it
-        matched = np.zeros(batch.num_rows, dtype=np.bool_)
-        keys = self._keys.run(batch) if self._sink.null_aware else None
-        self._states.tables[self._sink.table] = BuiltTable(
-            batch, self._schema, keys, table, matched,
-            tuple([key.index if isinstance(key, Column) else None for key in self._sink.keys]),
-        )  # fmt: skip
+        built = built_table(self._sink, self._schema, self._keys, table, batch, away)
+        self._states.tables[self._sink.table] = built
         self.fallbacks = (*table.fallbacks, f"{self._sink.table} is {table.form}")
-
-
-class _WholeBuild:
-    """A `JoinBuild` for backends that make a table from all keys at once."""
-
-    def __init__(self, keys: KeyColumns, schema: Schema, kernels: Kernels, null_equal_count: int) -> None:
-        self._keys = keys
-        self._schema = schema
-        self._kernels = kernels
-        self._null_equal_count = null_equal_count
-        self._chunks: list[tuple[int, pa.RecordBatch]] = []
-
-    def add(self, sequence: int, keys: Sequence[pa.RecordBatch], columns: Sequence[pa.RecordBatch]) -> None:
-        self._chunks += [(sequence, batch) for batch in columns]
-
-    def start(self, threads: int) -> int:
-        return 1
-
-    def work(self) -> tuple[JoinTable, pa.RecordBatch]:
-        chunks = sorted(self._chunks, key=lambda chunk: chunk[0])
-        batch = concat([columns for _, columns in chunks], self._schema)
-        table = self._kernels.join_table(self._keys.run(batch), null_equal_count=self._null_equal_count)
-        self._chunks.clear()
-        return table, batch

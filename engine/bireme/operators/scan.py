@@ -55,6 +55,9 @@ class TableScan:
         self._states = states
         self._program: FilterProject | None = None
         self._reasons: dict[str, None] = {}
+        for lookup in source.lookups:
+            if states.table(lookup.table).away is not None:
+                self._reasons[f"no runtime filter by {lookup.table}, which is not whole in memory"] = None
         self._has_row_numbers = source.row_numbers
         self._wanted = wanted_rows(source, states)
         self._bound = bound
@@ -206,7 +209,7 @@ def wanted_rows(source: ScanSource, states: QueryStates) -> Rows | None:
     for lookup in source.lookups if source.row_numbers else ():
         if lookup.columns == numbered:
             built = states.table(lookup.table)
-            if built.key_columns[0] is not None:
+            if built.key_columns[0] is not None and built.away is None:
                 found: Rows = np.unique(built.batch.column(built.key_columns[0]).to_numpy())
                 return found
     return None
@@ -263,7 +266,9 @@ def row_filters(source: ScanSource, states: QueryStates) -> list[RowFilter]:
     for lookup in source.lookups if states.levers.runtime_filters else ():
         if source.row_numbers and lookup.columns == (len(source.columns),):
             continue  # see `wanted_rows`
-        key_filter = states.table(lookup.table).table.key_filter()
+        built = states.table(lookup.table)
+        # A filter of the rows that are there would drop rows that match the others.
+        key_filter = built.table.key_filter() if built.away is None else None
         if key_filter is not None:
             found.append(RowFilter(key_filter, lookup.columns, lookup.table))
     return found

@@ -19,7 +19,7 @@ from bireme.data.record import record_batch, slices
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
 from bireme.errors import CardinalityFault
-from bireme.operators.base import Emission, Output, Relievable, Unrelieved
+from bireme.operators.base import Emission, Relievable, Unrelieved
 from bireme.operators.group import SEQUENCE_SHIFT
 from bireme.operators.order import Order, TopRows
 from bireme.operators.scalar_value import literal_of
@@ -167,8 +167,3 @@ class KeepScalar(Unrelieved):
     def finish(self, part: int) -> list[Emission]:
         self._states.scalars[self._sink.scalar] = self._values[0] if self._values else Literal(None, self._type)
         return []
-
-
-def output_of(sink: LiveSink, emissions: list[Emission]) -> Output:
-    """What a task reports: its batches, and what the sink now holds."""
-    return Output(emissions, sink.nbytes)

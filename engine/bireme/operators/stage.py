@@ -8,29 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import numpy as np
 import pyarrow as pa
 
 from bireme.backends.base import Kernels, ScanCounts
-from bireme.data import arrays
 from bireme.data.record import concat, longer, record_batch, slices
 from bireme.data.schema import Schema
 from bireme.errors import EngineBug, SourceMisstated
-from bireme.operators.base import NOTHING, Output, Relievable
+from bireme.operators.base import NOTHING, Emission, Output, Postponed, Relievable, Round, RoundCall
 from bireme.operators.filter_project import FilterProject
 from bireme.operators.group import Group
 from bireme.operators.hash_join import HashJoin
+from bireme.operators.join_rounds import JoinRounds, wanted_rows
 from bireme.operators.join_sinks import Build, Match
 from bireme.operators.order import Order
+from bireme.operators.partial_join import PartialJoin
 from bireme.operators.scalar_value import literal_batch
 from bireme.operators.scan import TableScan, total
-from bireme.operators.sinks import Emit, KeepScalar, LiveSink, Top, output_of
+from bireme.operators.sinks import Emit, KeepScalar, LiveSink, Top
 from bireme.operators.states import QueryStates
 from bireme.operators.top_bound import LiveBound
 from bireme.plan.expr import Aggregation, SortKey, WindowCall
 from bireme.plan.physical import (
     AssumeStep,
-    BuildRows,
     BuildSink,
     EmitSink,
     GroupSink,
@@ -53,8 +52,8 @@ from bireme.plan.states import is_input
 from bireme.plan.tree import map_sort_key
 from bireme.storage.base import BATCH_ROWS_MAX, Split
 
-# A step at work: takes the batches of a task, gives others.
-Move = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
+# A step at work: takes the batches of a task, gives others, and adds rows that have to wait to the emissions.
+Move = Callable[[Iterable[pa.RecordBatch], list[Emission]], Iterable[pa.RecordBatch]]
 
 
 class PipelineStage:
@@ -71,6 +70,8 @@ class PipelineStage:
         self._programs: list[FilterProject] = []
         self._scan: TableScan | None = None
         self._bound: LiveBound | None = None
+        self._rounds = JoinRounds(pipeline, kernels, states)
+        self._first_move = 0
         self._notes: list[str] = []
         self._noted: set[str] = set()
         self._fan_out = 1
@@ -85,11 +86,11 @@ class PipelineStage:
         taken = 0
         if isinstance(self._pipeline.source, ScanSource):
             first = steps[0] if steps and isinstance(steps[0], ProgramStep) else None
-            taken = 0 if first is None else 1
+            self._first_move = taken = 0 if first is None else 1
             self._bound = self._learning(self._pipeline.source, slots)
             self._scan = TableScan(self._pipeline.source, first, schemas[0], self._kernels, self._states, self._bound)
         for index in range(taken, len(steps)):
-            self._moves.append(self._move(steps[index], schemas[index], schemas[index + 1]))
+            self._moves.append(self._move(steps[index], index))
         self._sink = self._live_sink(schemas[-1], slots)
         if isinstance(self._sink, Match):
             self._fan_out *= self._sink.fan_out
@@ -134,12 +135,44 @@ class PipelineStage:
         return not steps or not isinstance(steps[0], MergeGroupsStep | SortStep | WindowStep)
 
     def _run(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> Output:
-        for move in self._moves:
-            batches = move(batches)
+        return self._run_from(0, batches, [], sequence, slot)
+
+    def _run_from(
+        self, move: int, batches: Iterable[pa.RecordBatch], aside: list[Emission], sequence: int, slot: int
+    ) -> Output:
+        """Takes batches through the moves from number `move` on into the sink."""
+        for each in self._moves[move:]:
+            batches = each(batches, aside)
+        emissions = self._opened_sink().absorb(self._wanted(batches), sequence, slot)
+        return self._output([*emissions, *aside] if aside else emissions)
+
+    def _output(self, emissions: list[Emission]) -> Output:
+        """What a task reports: its batches, and what the stage now holds."""
         sink = self._opened_sink()
-        output = output_of(sink, sink.absorb(self._wanted(batches), sequence, slot))
-        output.notes = self._take_notes(sink)
-        return output
+        return Output(emissions, sink.nbytes + self._rounds.nbytes, self._take_notes(sink))
+
+    def postponed(self) -> Sequence[Postponed]:
+        return self._rounds.postponed()
+
+    def run_round(
+        self, call: RoundCall, part: Round, batches: Sequence[pa.RecordBatch], sequence: int, slot: int, *, seen: bool
+    ) -> Output:
+        self._states.check()
+        match call:
+            case RoundCall.LOAD:
+                self._rounds.load(part, batches)
+                return self._output([])
+            case RoundCall.UNLOAD:
+                return self._output(self._rounds.unload(part))
+            case RoundCall.CUT_BUILD | RoundCall.CUT_STREAM:
+                return self._output([each for batch in batches for each in self._rounds.cut(call, part, batch)])
+        aside: list[Emission] = []
+        joined = (piece for batch in longer(batches) for piece in self._rounds.resume(part, batch, seen, aside))
+        if part.postponed.step >= len(self._pipeline.steps):
+            # A MatchSink has marked all that came, so nothing is left for the sink.
+            assert not list(joined)
+            return self._output(aside)
+        return self._run_from(part.postponed.step + 1 - self._first_move, joined, aside, sequence, slot)
 
     def _wanted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -165,17 +198,13 @@ class PipelineStage:
         return self._opened_sink().relief_parts()
 
     def relieve(self, part: int, slot: int) -> Output:
-        sink = self._opened_sink()
-        return output_of(sink, sink.relieve(part))
+        return self._output(self._opened_sink().relieve(part))
 
     def finish_parts(self) -> int:
         return self._opened_sink().finish_parts()
 
     def finish(self, part: int, slot: int) -> Output:
-        sink = self._opened_sink()
-        output = output_of(sink, sink.finish(part))
-        output.notes = self._take_notes(sink)
-        return output
+        return self._output(self._opened_sink().finish(part))
 
     def close(self) -> None:
         self._moves.clear()
@@ -189,11 +218,8 @@ class PipelineStage:
 
     def _build_rows(self, source: UnmatchedSource) -> pa.RecordBatch:
         built = self._states.table(source.table)
-        if source.rows is BuildRows.MARK:
-            columns = [*built.batch.columns, arrays.from_numpy(built.matched)]
-            return record_batch(columns, (*built.schema.names, "mark"), built.batch.num_rows)
-        wanted = built.matched if source.rows is BuildRows.MATCHED else ~built.matched
-        return self._kernels.take(built.batch, arrays.from_numpy(np.flatnonzero(wanted)))
+        names = self._pipeline.schemas[0].names
+        return wanted_rows(source.rows, built.batch.columns, built.matched, names, self._kernels)
 
     # ------------------------------------------------------------------------------------------------ parts
 
@@ -202,41 +228,53 @@ class PipelineStage:
             case EmitSink() as sink:
                 return Emit(sink, self._partitions, self._kernels)
             case GroupSink() as sink:
+                if self._rounds.are_due:
+                    # Rows of a group may come in a round, whatever the splits say.
+                    sink = GroupSink(sink.edge, sink.spec)
                 rows = self._pipeline.hint.rows_expected
                 return Group(sink, self._partitions, self._kernels, self._states, slots, rows)
             case TopSink() as sink:
                 return Top(sink, schema, self._kernels, self._states, slots, self._bound)
             case MatchSink() as sink:
-                return Match(sink, schema, self._kernels, self._states)
+                waiting = self._rounds.aside_of(len(self._pipeline.steps))
+                return Match(sink, schema, self._kernels, self._states, waiting)
             case BuildSink() as sink:
                 return Build(sink, schema, self._kernels, self._states, slots)
             case ScalarSink() as sink:
                 return KeepScalar(sink, schema, self._states)
 
-    def _move(self, step: Step, schema: Schema, output: Schema) -> Move:
+    def _move(self, step: Step, index: int) -> Move:
+        schema, output = self._pipeline.schemas[index : index + 2]
         match step:
             case ProgramStep():
                 program = FilterProject(step, schema, self._kernels, self._states)
                 self._programs.append(program)
-                return lambda batches: map(program.run, batches)
+                return lambda batches, _: map(program.run, batches)
             case ProbeStep():
-                join = HashJoin(step, schema, output, self._kernels, self._states)
+                join = self._join(step, index, schema, output)
                 self._fan_out *= join.fan_out
-                return lambda batches: _each(join.run, batches)
+                return lambda batches, aside: (piece for batch in batches for piece in join.run(batch, aside))
             case LimitStep():
-                self._limit = _Limit(step)
-                return self._limit.run
+                limit = self._limit = _Limit(step)
+                return lambda batches, _: limit.run(batches)
             case MergeGroupsStep():
-                return lambda batches: self._merge_groups(step, batches)
+                return lambda batches, _: self._merge_groups(step, batches)
             case SortStep():
                 order = Order(step.keys, schema, self._kernels, self._states)
-                return lambda batches: slices(order.first(list(batches), step.limit, step.offset), BATCH_ROWS_MAX)
+                return lambda batches, _: slices(order.first(list(batches), step.limit, step.offset), BATCH_ROWS_MAX)
             case AssumeStep():
-                return lambda batches: _assumed(step, schema, batches)
+                return lambda batches, _: _assumed(step, schema, batches)
             case WindowStep():
                 resolved = [self._resolved(call) for call in step.calls]
                 self._notes += self._kernels.window_fallbacks(resolved)
-                return lambda batches: [self._windowed(step, resolved, schema, batches)]
+                return lambda batches, _: [self._windowed(step, resolved, schema, batches)]
+
+    def _join(self, step: ProbeStep, index: int, stream: Schema, output: Schema) -> HashJoin | PartialJoin:
+        built = self._states.table(step.table)
+        waiting = self._rounds.aside_of(index)
+        if built.away is None or waiting is None:
+            return HashJoin(step, built, stream, output, self._kernels, self._states)
+        return PartialJoin(step, built, built.away, waiting, stream, output, self._kernels, self._states)
 
     def _merge_groups(self, step: MergeGroupsStep, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         states: list[pa.RecordBatch] = []
@@ -300,10 +338,3 @@ def _assumed(step: AssumeStep, schema: Schema, batches: Iterable[pa.RecordBatch]
                 "a column that was taken for unique is not"
             )
         yield batch
-
-
-def _each(
-    run: Callable[[pa.RecordBatch], Iterable[pa.RecordBatch]], batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        yield from run(batch)

@@ -11,14 +11,26 @@ from typing import Final
 
 from bireme.backends.base import Kernels
 from bireme.config import Levers
+from bireme.data.ids import PipelineId
 from bireme.data.key_range import EMPTY, KeyRange, exclusive
 from bireme.errors import EngineBug
 from bireme.operators.scan import range_filters, rows_within, wanted_rows
 from bireme.operators.split_run import hulls, in_runs, run_lengths
 from bireme.operators.stage import PipelineStage
-from bireme.operators.states import Cluster, QueryStates
+from bireme.operators.states import Cluster, QueryStates, TableUses
 from bireme.operators.top_bound import reading_order
-from bireme.plan.physical import Dag, EmitSink, GroupSink, Lookup, Pipeline, ScanSource, TopSink
+from bireme.plan.physical import (
+    Dag,
+    EmitSink,
+    GroupSink,
+    MatchSink,
+    Pipeline,
+    ProbeStep,
+    ScanSource,
+    SortStep,
+    TopSink,
+    UnmatchedSource,
+)
 from bireme.plan.top_bound import is_scanned
 from bireme.plan.tree import columns_used
 from bireme.storage.base import BATCH_ROWS_MAX, ScannableSource, Split
@@ -44,8 +56,30 @@ def _nothing_is_kept(_: str) -> bool:
     return False
 
 
-def _lookups_of(pipeline: Pipeline) -> tuple[Lookup, ...]:
-    return pipeline.source.lookups if isinstance(pipeline.source, ScanSource) else ()
+def table_uses(dag: Dag, *, has_filters: bool) -> TableUses:
+    """Who reads which join table."""
+    looked_up: set[str] = set()
+    probers: dict[str, list[PipelineId]] = {}
+    of_rest: dict[str, list[PipelineId]] = {}
+    in_order: set[str] = set()
+    for pipeline in dag.pipelines:
+        if isinstance(pipeline.source, ScanSource) and has_filters:
+            looked_up.update([lookup.table for lookup in pipeline.source.lookups])
+        if isinstance(pipeline.source, UnmatchedSource):
+            of_rest.setdefault(pipeline.source.table, []).append(pipeline.id)
+        is_sorted = False
+        for step in (*pipeline.steps, pipeline.sink):
+            is_sorted |= isinstance(step, SortStep) and step.limit is not None
+            if isinstance(step, ProbeStep | MatchSink) and pipeline.id not in probers.setdefault(step.table, []):
+                probers[step.table].append(pipeline.id)
+            if isinstance(step, ProbeStep) and is_sorted:
+                in_order.add(step.table)
+    return TableUses(
+        frozenset(looked_up),
+        {table: tuple(found) for table, found in probers.items()},
+        {table: tuple(found) for table, found in of_rest.items()},
+        frozenset(in_order),
+    )
 
 
 class PipelineStages:
@@ -63,8 +97,7 @@ class PipelineStages:
         self._kernels = kernels
         self._source = source
         self._is_kept = is_kept
-        looked_up = [lookup.table for each in dag.pipelines for lookup in _lookups_of(each)]
-        self._states = QueryStates(levers, looked_up=frozenset(looked_up if levers.runtime_filters else ()))
+        self._states = QueryStates(levers, table_uses(dag, has_filters=levers.runtime_filters))
 
     def stage(self, pipeline: Pipeline) -> PipelineStage:
         return PipelineStage(pipeline, self._output_partitions(pipeline), self._kernels, self._states)

@@ -6,6 +6,7 @@ So nothing here is locked. Tables go when the last pipeline that reads them has 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.key_range import KeyRange
 from bireme.data.schema import Schema
 from bireme.errors import Cancelled, EngineBug
+from bireme.operators.away import Away
 from bireme.operators.top_bound import LiveBound
 from bireme.plan.expr import Expr, Literal
 from bireme.plan.physical import Scalar
@@ -33,7 +35,7 @@ class BuiltTable:
 
     `key_columns` are the positions in `batch` of keys that are columns, None for others. `matched` has an entry per row
     when some probe tracks matches. Probes on many threads set entries to True and nobody reads before all probes are
-    done, so the order of writes does not matter.
+    done, so the order of writes does not matter. `away` tells which rows of the build side are not here, if some are.
     """
 
     batch: pa.RecordBatch
@@ -42,6 +44,7 @@ class BuiltTable:
     table: JoinTable
     matched: npt.NDArray[np.bool_]
     key_columns: tuple[int | None, ...] = ()
+    away: Away | None = None
 
     @property
     def nbytes(self) -> int:
@@ -56,12 +59,25 @@ class Cluster(NamedTuple):
     final: KeyRange
 
 
+@dataclass(frozen=True, slots=True)
+class TableUses:
+    """Who reads the join tables of a query: scans those `looked_up`, as runtime filters; pipelines that probe or match
+    them, and those that read their rows afterwards, by table. Past the tables `in_order` comes a stream whose order has
+    to stay, so all of their rows are there at once.
+    """
+
+    looked_up: frozenset[str] = frozenset()
+    probers: Mapping[str, tuple[PipelineId, ...]] = field(default_factory=dict)
+    readers_of_rest: Mapping[str, tuple[PipelineId, ...]] = field(default_factory=dict)
+    in_order: frozenset[str] = frozenset()
+
+
 @dataclass(slots=True)
 class QueryStates:
-    """The named states of one query, and which levers it may use. Scans have runtime filters by tables `looked_up`."""
+    """The named states of one query, and which levers it may use."""
 
     levers: Levers
-    looked_up: frozenset[str] = frozenset()
+    uses: TableUses = field(default_factory=TableUses)
     tables: dict[str, BuiltTable] = field(default_factory=dict)
     scalars: dict[str, Literal] = field(default_factory=dict)
     clusters: dict[EdgeId, list[Cluster]] = field(default_factory=dict)

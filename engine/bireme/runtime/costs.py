@@ -57,8 +57,8 @@ class Costs:
                 self._state_room = before.carve(before.nbytes, Use.LEAVING)
 
     def is_brief(self, task: Task, rows_out_max: int | None) -> bool:
-        """Whether `task` may run on the loop; one that has run out of memory, or gives some back, may not."""
-        if task.attempt or task.kind is TaskKind.RELIEVE:
+        """Whether `task` may run on the loop; one that is short of memory, or gives some back, may not."""
+        if task.attempt or task.kind in (TaskKind.RELIEVE, TaskKind.ROUND):
             return False
         rows, nbytes = task.rows_in, task.basis
         return is_brief(rows=rows, nbytes=nbytes, rows_out_max=rows_out_max, row_seconds=self.row_seconds)

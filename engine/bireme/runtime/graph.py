@@ -24,6 +24,7 @@ from bireme.observe.event import TableFreed
 from bireme.observe.recorder import Recorder
 from bireme.operators.base import StageSet
 from bireme.plan.physical import Dag, Edge, EdgeSource, Take
+from bireme.runtime.asides import Asides
 from bireme.runtime.compute.policy import distances_to_result, rank
 from bireme.runtime.compute.task import Supplier
 from bireme.runtime.holder.batch_holder import BatchHolder
@@ -31,7 +32,7 @@ from bireme.runtime.holder.column_cache import ColumnCache
 from bireme.runtime.holder.state import Entry, Feed
 from bireme.runtime.memory.ledger import Ledger
 from bireme.runtime.pipeline import LivePipeline, Phase
-from bireme.runtime.table_lives import Spent, TableLives
+from bireme.runtime.table_lives import TableLives
 
 
 class Services(Protocol):
@@ -97,6 +98,7 @@ class Graph:
         self.pipelines: dict[PipelineId, LivePipeline] = {}
         self.holders: dict[EdgeId, BatchHolder] = {}
         self._tables = TableLives(dag)
+        self.asides = Asides(self, services.drop)
         self._build()
         self._unended = len(self.pipelines)
         self.result = self.holders[dag.result]
@@ -244,15 +246,13 @@ class Graph:
             for consumer in holder.edge.consumers:
                 self.touch(self.pipelines[consumer])
         self.touch_source(pipeline)
-        for spent in self._tables.ended(pipeline.pipeline.id):
-            self._free(spent)
-
-    def _free(self, spent: Spent) -> None:
-        costs = self.pipelines[spent.maker].costs
-        self.stages.free_table(spent.table)
-        if costs.state_bytes:
-            self.recorder.record(TableFreed(self.query, spent.maker, spent.table, costs.state_bytes))
-            costs.release_state()
+        self.asides.ended(pipeline.pipeline.id)
+        for table, maker in self._tables.ended(pipeline.pipeline.id):
+            costs = self.pipelines[maker].costs
+            self.stages.free_table(table)
+            if costs.state_bytes:
+                self.recorder.record(TableFreed(self.query, maker, table, costs.state_bytes))
+                costs.release_state()
 
     # ---------------------------------------------------------------------------------- backpressure
 
@@ -358,6 +358,8 @@ class Graph:
 
     def queued(self, holder: BatchHolder, entry: Entry) -> bool:
         """Whether a ready task waits for `entry`."""
+        if holder in self.asides:
+            return self.asides.soon(holder, entry)
         if entry.place < 0:
             return False
         return any(

@@ -8,6 +8,7 @@ from bireme.data.batch import Batch
 from bireme.data.tier import Tier
 from bireme.errors import EngineBug
 from bireme.observe.event import OutputDropped
+from bireme.operators.base import Aside
 from bireme.plan.physical import ScanSource
 from bireme.runtime.compute.task import Made, Result, Task, TaskKind
 from bireme.runtime.memory.ledger import Reservation, Use
@@ -29,6 +30,15 @@ def put_outputs(pipeline: LivePipeline, task: Task, result: Result, grant: Reser
             note_dropped(pipeline, task, sum([one.content.num_rows for one in made]))
             continue
         holder.put(producer, place, [_batch(pipeline, one, grant) for one in made])
+    for one in result.made:
+        if isinstance(one.edge, Aside):
+            _put_aside(pipeline, one, one.edge, place, grant)
+
+
+def _put_aside(pipeline: LivePipeline, made: Made, aside: Aside, place: int, grant: Reservation) -> None:
+    holder = pipeline.graph.asides.holder(aside, pipeline.pipeline.id)
+    if not holder.state.closed:
+        holder.put(0, place, [_batch(pipeline, made, grant)])
 
 
 def put_nothing(pipeline: LivePipeline, task: Task) -> None:
@@ -53,7 +63,7 @@ def note_dropped(pipeline: LivePipeline, task: Task, rows: int) -> None:
 
 def _check_edges(pipeline: LivePipeline, task: Task, result: Result) -> None:
     known = [holder.edge.id for holder, _ in pipeline.sinks]
-    strange = [made.edge for made in result.made if made.edge not in known]
+    strange = [made.edge for made in result.made if made.edge not in known and not isinstance(made.edge, Aside)]
     if strange:
         name = pipeline.pipeline.name
         raise EngineBug(f"{task!r} emitted to edge {strange[0]}, which {name} does not produce for")

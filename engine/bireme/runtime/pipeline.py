@@ -38,6 +38,7 @@ from bireme.runtime.next_inputs import batch_task, split_task
 from bireme.runtime.outputs import keep_columns, note_dropped, put_nothing, put_outputs
 from bireme.runtime.preload.shared import SharedBytes
 from bireme.runtime.relief import Relief, tell_relievable
+from bireme.runtime.rounds import Rounds
 from bireme.storage.base import Split
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class LivePipeline:
         self._how = "done"
         self._requeued: deque[Task] = deque()
         self.relief: Relief | None = None
+        self.rounds: Rounds | None = None
         self.costs = Costs(graph.ledger)
 
     def __repr__(self) -> str:
@@ -124,7 +126,8 @@ class LivePipeline:
         if self._requeued:
             return True
         if self.phase is Phase.OPEN:
-            return self.has_input() and not self.graph.gated(self)
+            has_input = self.has_input() if self.rounds is None else self.rounds.has_work()
+            return has_input and not self.graph.gated(self)
         return self.phase is Phase.FINISHING and self.next_part < self.parts
 
     def relief_due(self) -> bool:
@@ -159,7 +162,11 @@ class LivePipeline:
         if self.phase is Phase.FINISHING:
             task = Task(self, self.stage, graph.next_task_id(), TaskKind.FINISH, self.next_part)
             self.next_part += 1
-            task.basis = self.costs.state_bytes // self.parts
+            # A build's state counts what its end needs.
+            task.basis = 0 if isinstance(self.pipeline.sink, BuildSink) else self.costs.state_bytes // self.parts
+        elif self.rounds is not None:
+            task = self.rounds.next_task()
+            self.number(task)
         elif self.splits:
             task = split_task(self)
         else:
@@ -182,6 +189,8 @@ class LivePipeline:
     def upcoming(self, count: int) -> list[Entry]:
         """The batches that the next tasks will take."""
         feed = self.feed
+        if self.rounds is not None:
+            return self.rounds.upcoming(count)
         if feed is None or self.graph.closed:
             return []
         if feed.take is Take.PARTITION:
@@ -208,6 +217,8 @@ class LivePipeline:
             self.relief.part_done()
         elif task.kind is TaskKind.FINISH:
             self.parts_done += 1
+        elif self.rounds is not None:
+            self.rounds.done(task)
         elif self.phase is Phase.OPEN and self.stage.enough():
             self._stop_inputs("enough")
         self.graph.touch_around(self)
@@ -277,8 +288,7 @@ class LivePipeline:
         """Goes on to the next phase when this one is over."""
         if self.relief is not None and self.in_flight == 0:
             self.relief.advance()
-        over = self.in_flight == 0 and self.relief is None and not self._requeued
-        if self.phase is Phase.OPEN and over and self._inputs_over():
+        if self.phase is Phase.OPEN and self.relief is None and not self._requeued and self._rounds_over():
             self.phase = Phase.FINISHING
             tell_relievable(self, is_open=False)
             if not isinstance(self.pipeline.sink, BuildSink):
@@ -299,6 +309,14 @@ class LivePipeline:
         self.graph.touch(self)
         self.graph.settle()
         return done
+
+    def _rounds_over(self) -> bool:
+        """Whether inputs and rounds are over; begins the rounds when the inputs are."""
+        if self.rounds is None:
+            if self.in_flight or not self._inputs_over():
+                return False
+            self.rounds = Rounds(self)
+        return not self.rounds.advance() and self.in_flight == 0
 
     def abandon(self) -> None:
         """Nobody wants more of it: inputs go at once, the end comes when no call runs."""
@@ -329,6 +347,8 @@ class LivePipeline:
             given.release()
         self.loaded.clear()
         self.shared = None
+        if self.rounds is not None:
+            self.rounds.discard()
 
     def _inputs_over(self) -> bool:
         feed = self.feed

@@ -82,12 +82,18 @@ class NativeJoinBuild:
 
     def __init__(self, schema: Schema, null_equal_count: int) -> None:
         self._schema = schema
+        self._null_equal_count = null_equal_count
         self._kernels = _kernels.JoinBuild(null_equal_count)
         self._chunks: list[tuple[int, pa.RecordBatch]] = []
 
     def add(self, sequence: int, keys: Sequence[pa.RecordBatch], columns: Sequence[pa.RecordBatch]) -> None:
         self._kernels.add(sequence, keys, columns)
         self._chunks += [(sequence, batch) for batch in columns]
+
+    def give_back(self) -> list[tuple[int, pa.RecordBatch]]:
+        chunks, self._chunks = self._chunks, []
+        self._kernels = _kernels.JoinBuild(self._null_equal_count)
+        return chunks
 
     def start(self, threads: int) -> int:
         return self._kernels.start(threads)

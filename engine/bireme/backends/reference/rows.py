@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from bireme.backends.base import partitions_of
 from bireme.backends.reference.keys import Rows
 from bireme.backends.reference.vectors import Bools
 from bireme.data.record import record_batch
@@ -13,7 +14,7 @@ from bireme.data.record import record_batch
 
 def split(batch: pa.RecordBatch, hashes: npt.NDArray[np.uint64], partitions: int) -> list[pa.RecordBatch]:
     """The rows of each partition, in their order."""
-    chosen = ((hashes >> np.uint64(32)) * np.uint64(partitions)) >> np.uint64(32)
+    chosen = partitions_of(hashes, partitions)
     return [take_rows(batch, np.flatnonzero(chosen == np.uint64(part))) for part in range(partitions)]
 
 

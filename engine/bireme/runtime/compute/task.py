@@ -21,7 +21,7 @@ from bireme.data.ids import EdgeId, PipelineId, QueryId, TaskId
 from bireme.data.record import joined, longer
 from bireme.errors import OutOfRoom
 from bireme.observe.event import Event, Noted, SplitScanned, TaskEnded
-from bireme.operators.base import Emission, Output, Stage
+from bireme.operators.base import Aside, Emission, Output, Round, RoundCall, Stage
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.column_cache import Lease
 from bireme.runtime.holder.state import Entry
@@ -64,15 +64,26 @@ class SplitWork(NamedTuple):
     given: SplitInput | None
 
 
+class RoundWork(NamedTuple):
+    """A call for a round of a join, and the batches for it."""
+
+    call: RoundCall
+    part: Round
+    holder: BatchHolder | None = None
+    entries: Sequence[Entry] = ()
+    seen: bool = False
+
+
 class TaskKind(Enum):
-    """What a task runs over: splits of a table, batches of an edge, or nothing, to finish a part of a pipeline, or to
-    give up a part of what it keeps.
+    """What a task runs over: splits of a table, batches of an edge, those of a round, or nothing, to finish a part of a
+    pipeline, or to give up a part of what it keeps.
     """
 
     SPLIT = "split"
     BATCHES = "batches"
     FINISH = "finish"
     RELIEVE = "relieve"
+    ROUND = "round"
 
 
 class Made:
@@ -80,7 +91,7 @@ class Made:
 
     __slots__ = ("content", "edge", "nbytes", "partition")
 
-    def __init__(self, edge: EdgeId, partition: int, content: pa.RecordBatch, nbytes: int) -> None:
+    def __init__(self, edge: EdgeId | Aside, partition: int, content: pa.RecordBatch, nbytes: int) -> None:
         self.edge = edge
         self.partition = partition
         self.content = content
@@ -126,7 +137,7 @@ class Result:
 
 def _longer(emissions: Sequence[Emission]) -> Iterator[Emission]:
     """The same rows in the same order for every edge and partition, in fewer batches."""
-    by_place: dict[tuple[EdgeId, int], list[pa.RecordBatch]] = {}
+    by_place: dict[tuple[EdgeId | Aside, int], list[pa.RecordBatch]] = {}
     for emission in emissions:
         by_place.setdefault((emission.edge, emission.partition), []).append(emission.batch)
     for (edge, partition), batches in by_place.items():
@@ -140,7 +151,7 @@ class Task:
 
     __slots__ = (
         "_done", "_pieces", "_splits_done", "alone", "attempt", "basis", "bytes_in", "entries", "grant_bytes", "holder",
-        "id", "kind", "need_bytes", "place", "ready_at", "rows_in", "sequence", "splits", "stage", "supplier",
+        "id", "kind", "need_bytes", "place", "ready_at", "round", "rows_in", "sequence", "splits", "stage", "supplier",
     )  # fmt: skip
 
     def __init__(self, supplier: Supplier, stage: Stage, identity: TaskId, kind: TaskKind, sequence: int) -> None:
@@ -153,6 +164,7 @@ class Task:
         self.holder: BatchHolder | None = None
         self.entries: Sequence[Entry] = ()
         self.splits: list[SplitWork] = []
+        self.round: RoundWork | None = None
         self.rows_in = 0
         self.bytes_in = 0
         self.basis = 0
@@ -251,6 +263,9 @@ class Task:
     def _call(self, contents: Sequence[pa.RecordBatch], slot: int) -> Output:
         if self.kind is TaskKind.BATCHES:
             return self.stage.run_batches(contents, self.sequence, slot)
+        if self.round is not None:
+            work = self.round
+            return self.stage.run_round(work.call, work.part, contents, self.sequence, slot, seen=work.seen)
         if self.kind is TaskKind.RELIEVE:
             return self.stage.relieve(self.sequence, slot)
         return self.stage.finish(self.sequence, slot)

@@ -1,0 +1,134 @@
+"""Build rows that are not in their join table, and the rows of streams that wait for them.
+
+A build side that became too large for memory is cut by the hash of its keys. Some partitions may stay in the table; the
+rows of the others are on an aside edge, and a stream sends rows of these partitions to an aside of its own. Which bits
+of the hash: those above the ones that tables use. What becomes of both is in `join_rounds`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from bireme.backends.base import Kernels, partitions_of
+from bireme.data import arrays
+from bireme.data.record import compact, record_batch, select
+from bireme.data.schema import Schema
+from bireme.errors import Unsupported
+from bireme.operators.base import Aside, Emission
+from bireme.plan.physical import BuildSink
+
+# Enough for a build side of about twice the memory limit, at an eighth of it for each partition.
+PARTITIONS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """Which rows of a build side are not in its table: those of partitions `kept` and further, of `rows.partitions`, by
+    the first `hashed` keys.
+
+    `has_null_key` is of the whole build side, of which there is at least one row.
+    """
+
+    sink: BuildSink
+    schema: Schema
+    rows: Aside
+    kept: int
+    hashed: int
+    has_null_key: bool
+
+    @property
+    def can_cut(self) -> bool:
+        return self.hashed > 0
+
+
+def hashed_keys(sink: BuildSink, kernels: Kernels, keys: pa.RecordBatch) -> int:
+    """How many of the keys, the first ones, decide the partition of a row; 0 where rows cannot be cut by their keys.
+
+    A null-aware join compares its last keys with those of all rows that the first, NULL-equal ones select, unless it
+    has no others: then what NULL means is known without looking at rows.
+    """
+    count = sink.null_equal_count if sink.null_aware and not is_plain_in(sink) else len(sink.keys)
+    try:
+        kernels.hash_rows(keys.slice(0, 0), range(count))
+    except Unsupported:
+        return 0
+    return count
+
+
+def is_plain_in(sink: BuildSink) -> bool:
+    """Whether a null-aware join has one key and nothing else that selects rows."""
+    return sink.null_aware and len(sink.keys) == 1 and sink.null_equal_count == 0
+
+
+class Cutter:
+    """Cuts batches by the hash of the first `count` of their keys; without any, all rows are of partition 0."""
+
+    def __init__(self, count: int, kernels: Kernels) -> None:
+        self._count = count
+        self._kernels = kernels
+
+    def numbers(self, keys: pa.RecordBatch, partitions: int) -> npt.NDArray[np.uint64]:
+        """The partition of each row."""
+        if self._count == 0:
+            return np.zeros(keys.num_rows, np.uint64)
+        return partitions_of(arrays.to_numpy(self._kernels.hash_rows(keys, range(self._count))), partitions)
+
+    def parts(
+        self, batch: pa.RecordBatch, keys: pa.RecordBatch, partitions: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows of each partition that has some."""
+        if self._count == 0 or partitions == 1:
+            if batch.num_rows:
+                yield 0, compact(batch)
+            return
+        width = batch.num_columns
+        names = [*batch.schema.names, *[f"key {index}" for index in range(self._count)]]
+        both = record_batch([*batch.columns, *keys.columns[: self._count]], names, batch.num_rows)
+        for index, part in enumerate(self._kernels.partition(both, range(width, len(names)), partitions)):
+            if part.num_rows:
+                yield index, compact(select(part, range(width), batch.schema.names))
+
+    def finer(
+        self, batch: pa.RecordBatch, keys: pa.RecordBatch, *, first: int, count: int, partitions: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows of each of `count` partitions from `first`, of `partitions`; all rows are in one of them."""
+        chosen = self.numbers(keys, partitions) - np.uint64(first)
+        order = np.argsort(chosen, kind="stable")
+        ends = np.searchsorted(chosen[order], np.arange(count + 1, dtype=np.uint64))
+        for index in range(count):
+            if ends[index] < ends[index + 1]:
+                rows = np.ascontiguousarray(order[ends[index] : ends[index + 1]])
+                yield index, compact(self._kernels.take(batch, arrays.from_numpy(rows)))
+
+
+class Router:
+    """Tells the rows of a stream whose partition is in the table from those that have to wait."""
+
+    def __init__(self, away: Away, waiting: Aside, kernels: Kernels) -> None:
+        self._away = away
+        self._cutter = Cutter(away.hashed, kernels)
+        self._waiting = waiting
+        self._kernels = kernels
+
+    def route(self, batch: pa.RecordBatch, keys: pa.RecordBatch, aside: list[Emission]) -> pa.RecordBatch | None:
+        """The rows to go on with; None for none. The others are added to `aside`."""
+        kept = self._away.kept
+        if kept == 0:
+            self._put(batch, keys, aside)
+            return None
+        stays = self._cutter.numbers(keys, self._away.rows.partitions) < np.uint64(kept)
+        if stays.all():
+            return batch
+        gone = arrays.from_numpy(np.flatnonzero(~stays))
+        self._put(self._kernels.take(batch, gone), self._kernels.take(keys, gone), aside)
+        return self._kernels.take(batch, arrays.from_numpy(np.flatnonzero(stays)))
+
+    def _put(self, batch: pa.RecordBatch, keys: pa.RecordBatch, aside: list[Emission]) -> None:
+        for index, part in self._cutter.parts(batch, keys, self._waiting.partitions):
+            aside.append(Emission(self._waiting, index, part))

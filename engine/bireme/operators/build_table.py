@@ -1,0 +1,88 @@
+"""Putting a join table together from rows that are all there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from bireme.backends.base import JoinBuild, JoinTable, Kernels
+from bireme.data.record import concat, empty
+from bireme.data.schema import Schema
+from bireme.operators.away import Away
+from bireme.operators.filter_project import KeyColumns
+from bireme.operators.states import BuiltTable
+from bireme.plan.expr import Column
+from bireme.plan.physical import BuildSink
+
+# A row's part of a look-up: a slot or a link, and the mark of rows that matched.
+_LOOKUP_BYTES_PER_ROW: Final = 12
+
+
+def bytes_to_build(nbytes: int, rows: int) -> int:
+    """What a build of so many bytes will need at its end, when its rows are there twice beside the look-up."""
+    return 2 * nbytes + _LOOKUP_BYTES_PER_ROW * rows
+
+
+def new_build(sink: BuildSink, schema: Schema, keys: KeyColumns, kernels: Kernels) -> JoinBuild:
+    """An empty build of the backend's own, or one that waits for all rows."""
+    native = kernels.join_build([key.type for key in sink.keys], schema, null_equal_count=sink.null_equal_count)
+    return native or _WholeBuild(keys, schema, kernels, sink.null_equal_count)
+
+
+def table_of(
+    sink: BuildSink, schema: Schema, keys: KeyColumns, kernels: Kernels, chunks: Sequence[tuple[int, pa.RecordBatch]]
+) -> tuple[JoinTable, pa.RecordBatch]:
+    """A table of some rows with their sequence numbers, made by this thread; and its rows in one batch."""
+    build = new_build(sink, schema, keys, kernels)
+    for sequence, batch in chunks or [(0, empty(schema))]:
+        build.add(sequence, [keys.run(batch)], [batch])
+    build.start(1)
+    made = build.work()
+    assert made is not None, "the one thread that works on a build did not end it"
+    return made
+
+
+def built_table(
+    sink: BuildSink, schema: Schema, keys: KeyColumns, table: JoinTable, batch: pa.RecordBatch, away: Away | None
+) -> BuiltTable:
+    """What probes read of a finished table."""
+    return BuiltTable(
+        batch,
+        schema,
+        keys.run(batch) if sink.null_aware else None,
+        table,
+        np.zeros(batch.num_rows, dtype=np.bool_),
+        tuple([key.index if isinstance(key, Column) else None for key in sink.keys]),
+        away,
+    )
+
+
+class _WholeBuild:
+    """A `JoinBuild` for backends that make a table from all keys at once."""
+
+    def __init__(self, keys: KeyColumns, schema: Schema, kernels: Kernels, null_equal_count: int) -> None:
+        self._keys = keys
+        self._schema = schema
+        self._kernels = kernels
+        self._null_equal_count = null_equal_count
+        self._chunks: list[tuple[int, pa.RecordBatch]] = []
+
+    def add(self, sequence: int, keys: Sequence[pa.RecordBatch], columns: Sequence[pa.RecordBatch]) -> None:
+        self._chunks += [(sequence, batch) for batch in columns]
+
+    def give_back(self) -> list[tuple[int, pa.RecordBatch]]:
+        chunks, self._chunks = self._chunks, []
+        return chunks
+
+    def start(self, threads: int) -> int:
+        return 1
+
+    def work(self) -> tuple[JoinTable, pa.RecordBatch]:
+        chunks = sorted(self._chunks, key=lambda chunk: chunk[0])
+        batch = concat([columns for _, columns in chunks], self._schema)
+        table = self._kernels.join_table(self._keys.run(batch), null_equal_count=self._null_equal_count)
+        self._chunks.clear()
+        return table, batch
