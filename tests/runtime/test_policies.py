@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bireme.data.ids import QueryId
+from bireme.data.record import JOINED_ROWS_MAX
 from bireme.runtime.compute.estimate import RECORDS_MAX, History
 from bireme.runtime.compute.policy import (
     RETRIES_MAX,
     ReadyList,
     Remedy,
-    Yield,
-    inputs_per_task,
     is_brief,
     rank,
     remedy,
+    rows_per_task,
     seconds_per_row,
 )
 from bireme.runtime.memory.policy import Candidate, Need, State, choose_demotions, excess, next_resort
@@ -302,27 +302,10 @@ def test_what_a_call_costs_is_not_taken_for_the_cost_of_its_few_rows() -> None:
 # ------------------------------------------------------------------------------------- inputs of a task
 
 
-def test_a_task_takes_one_input_until_one_was_timed() -> None:
-    assert inputs_per_task(Yield(), left=1_000, slots=2, bytes_max=1 << 30) == 1
+def test_a_task_takes_short_batches_by_what_rows_took() -> None:
+    assert rows_per_task(0) == rows_per_task(1.0) < rows_per_task(2e-7) < rows_per_task(1e-9)
 
 
-def test_short_inputs_share_a_task_and_long_ones_do_not() -> None:
-    short, long = Yield(0.000_5, 10), Yield(0.05, 10)
-    assert inputs_per_task(short, left=1_000, slots=2, bytes_max=1 << 30) > 1
-    assert inputs_per_task(long, left=1_000, slots=2, bytes_max=1 << 30) == 1
-
-
-def test_the_last_inputs_are_left_for_all_slots() -> None:
-    assert inputs_per_task(Yield(0.000_1, 10), left=7, slots=2, bytes_max=1 << 30) == 1
-
-
-def test_a_task_gives_no_more_than_its_share_of_the_edge() -> None:
-    assert inputs_per_task(Yield(0.000_1, 1 << 20), left=1_000, slots=2, bytes_max=8 << 20) == 2
-
-
-@given(st.floats(0, 1), st.integers(0, 1 << 40), st.integers(1, 10_000), st.integers(1, 64), st.integers(1, 1 << 40))
-def test_a_task_takes_at_least_one_input_and_never_more_than_there_are(
-    seconds: float, nbytes: int, left: int, slots: int, bytes_max: int
-) -> None:
-    count = inputs_per_task(Yield(seconds, nbytes), left=left, slots=slots, bytes_max=bytes_max)
-    assert 1 <= count <= left
+@given(st.floats(0, 1))
+def test_rows_of_a_task_stay_within_what_is_joined(row_seconds: float) -> None:
+    assert 1 < rows_per_task(row_seconds) <= JOINED_ROWS_MAX

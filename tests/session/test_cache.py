@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -91,6 +92,23 @@ def test_columns_are_kept_one_by_one(path: Path) -> None:
         assert (kept.table, kept.chunks) == ("t", 2 * groups)
         assert kept.nbytes == session.statistics().cache_bytes
         assert 16 * ROWS <= kept.nbytes < 17 * ROWS
+
+
+def test_row_groups_that_share_a_task_are_kept_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(table(1), path, row_group_size=ROWS // 100)
+    with bm.connect(threads=2) as session:
+        session.register("t", path)
+        session.table("t").cache()
+        for sql in QUERIES:
+            assert rows_of(session.sql(sql)) == expected(path, sql), sql
+        assert hits_and_misses(session, "select sum(n) from t where n >= 30000") == (50, 0)
+        assert hits_and_misses(session, "select sum(n), min(day) from t where n < 30000") == (100, 0)
+        tasks = session.sql("select sum(n) from t").explain(analyze=True)
+        (count,) = re.findall(r"scan t: (\d+) tasks, 60 k →", tasks)
+        assert int(count) < 40
+        for sql in QUERIES:
+            assert rows_of(session.sql(sql)) == expected(path, sql), sql
 
 
 def test_explain_says_what_is_cached(path: Path) -> None:

@@ -22,7 +22,6 @@ from bireme.data.record import record_batch
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL
 from bireme.operators.filter_project import FilterProject
-from bireme.operators.split_run import SplitRun
 from bireme.operators.states import QueryStates
 from bireme.operators.top_bound import LiveBound
 from bireme.plan.expr import Call, Column, Expr, Literal
@@ -31,6 +30,7 @@ from bireme.plan.tree import FALSE, all_columns, columns_used
 from bireme.storage.base import BATCH_ROWS_MAX, Split
 from bireme.storage.kept_split import KeptSplit
 from bireme.storage.physical_value import count_decoder
+from bireme.storage.split_run import SplitRun
 
 # From the first so many rows of a scan a top-n learns a bound for the others; a page has more.
 _LEARNING_ROWS: Final = 8_192

@@ -15,7 +15,6 @@ from bireme.data.ids import PipelineId
 from bireme.data.key_range import EMPTY, KeyRange, exclusive
 from bireme.errors import EngineBug
 from bireme.operators.scan import range_filters, rows_within, wanted_rows
-from bireme.operators.split_run import hulls, in_runs, run_lengths
 from bireme.operators.stage import PipelineStage
 from bireme.operators.states import Cluster, QueryStates, TableUses
 from bireme.operators.top_bound import reading_order
@@ -34,6 +33,7 @@ from bireme.plan.physical import (
 from bireme.plan.top_bound import is_scanned
 from bireme.plan.tree import columns_used
 from bireme.storage.base import BATCH_ROWS_MAX, ScannableSource, Split
+from bireme.storage.split_run import RunLimits, hulls, in_runs, run_lengths
 
 # Where less of all ranges than this belongs to one split alone, telling whole groups apart gains nothing.
 _FINAL_SHARE_MIN: Final = 0.5
@@ -91,11 +91,13 @@ class PipelineStages:
         kernels: Kernels,
         source: Callable[[str, str], ScannableSource],
         levers: Levers,
+        limits: RunLimits,
         is_kept: Callable[[str], bool] = _nothing_is_kept,
     ) -> None:
         self._dag = dag
         self._kernels = kernels
         self._source = source
+        self._limits = limits
         self._is_kept = is_kept
         self._states = QueryStates(levers, table_uses(dag, has_filters=levers.runtime_filters))
 
@@ -121,7 +123,7 @@ class PipelineStages:
         splits = source.splits(scan.columns, filters, rows_max=rows_max)
         if wanted is not None:
             splits = [split for split in splits if len(rows_within(wanted, split))]
-        lengths = [1] * len(splits) if self._is_kept(scan.table) else run_lengths(splits)
+        lengths = run_lengths(splits, self._limits)
         if isinstance(pipeline.sink, GroupSink) and pipeline.sink.finals is not None:
             finals = pipeline.sink.finals
             ranges = source.key_ranges(finals.column, splits)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from bireme.data.tier import Tier
 from bireme.operators.base import NOTHING
 from bireme.runtime.compute.estimate import History
-from bireme.runtime.compute.policy import Yield, is_brief, seconds_per_row
+from bireme.runtime.compute.policy import is_brief, seconds_per_row
 from bireme.runtime.compute.task import Result, Task, TaskKind
 from bireme.runtime.memory.ledger import Ledger, Reservation, Use
-from bireme.storage.kept_split import KeptSplit
+from bireme.storage.split_run import kept_parts
 
 
 class Costs:
@@ -21,7 +21,6 @@ class Costs:
 
     def __init__(self, ledger: Ledger) -> None:
         self.history = History()
-        self.last = Yield()
         self.row_seconds = 0.0
         self._ledger = ledger
         self.relievable = NOTHING
@@ -43,9 +42,8 @@ class Costs:
         if task.kind is TaskKind.RELIEVE:
             return  # it tells nothing of what inputs cost
         # What a scan decodes may be more than what it gives; columns that it gives as they are count in both.
-        made = max([result.nbytes, *[counts.bytes_held_max for _, counts in result.scanned]])
-        kept = sum([work.split.fresh_bytes for work in task.splits if isinstance(work.split, KeptSplit)])
-        self.last = Yield(result.seconds / task.inputs, result.nbytes // task.inputs)
+        made = result.nbytes if result.scanned is None else max(result.nbytes, result.scanned.bytes_held_max)
+        kept = sum([part.fresh_bytes for part in kept_parts(task.split)])
         if task.kind is not TaskKind.FINISH:
             self.row_seconds = seconds_per_row(result.seconds, task.rows_in)
         self.history.learn(task.basis, made + kept + max(0, result.state_bytes - before))

@@ -264,10 +264,6 @@ class Graph:
                 return True
         return False
 
-    def edge_limit(self, pipeline: LivePipeline) -> int:
-        """Bytes from which an edge that `pipeline` makes is full."""
-        return min([self._limit(holder) for holder, _ in pipeline.sinks], default=self._edge_bytes_max)
-
     def _limit(self, holder: BatchHolder) -> int:
         return self._result_bytes_max if holder is self.result else self._edge_bytes_max
 

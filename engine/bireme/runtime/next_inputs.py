@@ -5,36 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bireme.data.record import SHORT_ROWS
-from bireme.data.tier import Tier
 from bireme.plan.physical import Take
-from bireme.runtime.compute.policy import inputs_per_task, rows_per_task
-from bireme.runtime.compute.task import SplitWork, Task, TaskKind
+from bireme.runtime.compute.policy import rows_per_task
+from bireme.runtime.compute.task import Task, TaskKind
 from bireme.units import MIB
 
 if TYPE_CHECKING:
     from bireme.runtime.holder.state import Entry, Feed
     from bireme.runtime.pipeline import LivePipeline
 
-# Splits of one task may decode to this part of the memory of its slot.
-_TASKS_IN_MEMORY: Final = 16
 # Short batches of one task have no more bytes than this: it joins them.
 _JOINED_BYTES_MAX: Final = 4 * MIB
 
 
 def split_task(live: LivePipeline) -> Task:
-    """A task over the next split, or the next few short ones."""
-    graph, left = live.graph, len(live.splits) - live.next_input
-    task = Task(live, live.stage, graph.next_task_id(), TaskKind.SPLIT, live.next_input)
-    wanted = inputs_per_task(live.costs.last, left=left, slots=graph.slots, bytes_max=graph.edge_limit(live))
-    basis_max = graph.ledger.limits[Tier.DEVICE] // (_TASKS_IN_MEMORY * graph.slots)
-    while not task.splits or (len(task.splits) < wanted and live.has_input() and task.basis < basis_max):
-        index = live.next_input
-        given = live.loaded.pop(index, None)
-        task.add_split(SplitWork(index, live.splits[index] if given is None else given.split, given))
-        live.next_input += 1
+    """A task over the next split."""
+    index = live.next_input
+    task = Task(live, live.stage, live.graph.next_task_id(), TaskKind.SPLIT, index)
+    given = live.loaded.pop(index, None)
+    task.take_split(live.splits[index] if given is None else given.split, given)
+    live.next_input += 1
     live.number(task)
     if live.fetch_next < len(live.splits):
-        graph.services.want_bytes(live)
+        live.graph.services.want_bytes(live)
     return task
 
 

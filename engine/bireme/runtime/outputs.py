@@ -12,7 +12,7 @@ from bireme.operators.base import Aside
 from bireme.plan.physical import ScanSource
 from bireme.runtime.compute.task import Made, Result, Task, TaskKind
 from bireme.runtime.memory.ledger import Reservation, Use
-from bireme.storage.kept_split import KeptSplit
+from bireme.storage.split_run import kept_parts
 
 if TYPE_CHECKING:
     from bireme.runtime.pipeline import LivePipeline
@@ -51,9 +51,9 @@ def put_nothing(pipeline: LivePipeline, task: Task) -> None:
 def keep_columns(pipeline: LivePipeline, task: Task, grant: Reservation) -> None:
     """Has the column cache keep what the task decoded of a table that is kept."""
     source = pipeline.pipeline.source
-    for work in task.splits:
-        if isinstance(work.split, KeptSplit) and isinstance(source, ScanSource):
-            pipeline.graph.cache.keep(work.split, grant, table=source.table, query=pipeline.query)
+    if isinstance(source, ScanSource):
+        for part in kept_parts(task.split):
+            pipeline.graph.cache.keep(part, grant, table=source.table, query=pipeline.query)
 
 
 def note_dropped(pipeline: LivePipeline, task: Task, rows: int) -> None:

@@ -262,10 +262,9 @@ class LivePipeline:
         if task.holder is not None:
             for entry in task.entries:
                 task.holder.consume(entry)
-        for work in task.splits:
-            if work.given is not None:
-                work.given.release()
-        task.splits.clear()
+        if task.given is not None:
+            task.given.release()
+        task.split = task.given = None
 
     # ------------------------------------------------------------------------------------- advancing
 

@@ -37,6 +37,7 @@ from bireme.session.statements import Statements
 from bireme.session.tables import SessionTables
 from bireme.storage.base import ScannableSource
 from bireme.storage.sink import write_file
+from bireme.storage.split_run import RunLimits
 
 T = TypeVar("T")
 
@@ -70,6 +71,7 @@ class Session:
         self._kernels = kernels_of(config.backend)
         self._tables = SessionTables()
         self._statements = Statements()
+        self._limits = RunLimits(config.threads, config.memory_bytes_max)
         self._planner = Planner(self._tables, self._kernels, config.threads, config.levers)
         self._loop = LoopThread("bireme-loop")
         self._house = House(config, range_reader_of(config.backend))
@@ -291,7 +293,7 @@ class Session:
 
     def _stages(self, dag: Dag) -> PipelineStages:
         return PipelineStages(
-            dag, self._kernels, self._tables.source, self._config.levers, is_kept=self._tables.is_kept
+            dag, self._kernels, self._tables.source, self._config.levers, self._limits, is_kept=self._tables.is_kept
         )
 
     async def _first(self, dag: Dag) -> tuple[ResultStream, pa.RecordBatch | None]:

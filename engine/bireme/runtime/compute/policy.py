@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import insort
 from collections import deque
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 
 from bireme.data.ids import PipelineId
 from bireme.data.record import JOINED_ROWS_MAX
@@ -21,9 +21,6 @@ from bireme.units import KIB
 # A task costs its loop some tens of microseconds and its thread a wake-up (`bench/micro/task_overhead.py`): a few
 # milliseconds of work make that small.
 _TASK_SECONDS: Final = 0.004
-_INPUTS_MAX: Final = 16
-# So many tasks a slot are to be left after this one, so that the slots end at about the same time.
-_TASKS_LEFT: Final = 2
 # Short batches of so many rows share a task whatever they take.
 _SHORT_ROWS_MIN: Final = 8_192
 
@@ -46,22 +43,6 @@ RETRIES_MAX: Final = 3
 def rank(*, query: int, distance: int, position: int) -> tuple[int, ...]:
     """The rank of a pipeline: `distance` counts pipelines to the result, `position` is its place in the plan."""
     return query, distance, position
-
-
-class Yield(NamedTuple):
-    """What an input of a pipeline took and gave, by the last task of it; zeros while none has ended."""
-
-    seconds: float = 0.0
-    nbytes: int = 0
-
-
-def inputs_per_task(last: Yield, *, left: int, slots: int, bytes_max: int) -> int:
-    """How many inputs the next task of a scan takes, of `left`, if its edge should hold `bytes_max`."""
-    if last.seconds <= 0:
-        return 1
-    fair = left // (slots * _TASKS_LEFT)
-    fitting = bytes_max // (slots * _TASKS_LEFT * max(1, last.nbytes))
-    return max(1, min(int(min(_TASK_SECONDS / last.seconds, _INPUTS_MAX)), fair, fitting))
 
 
 def rows_per_task(row_seconds: float) -> int:

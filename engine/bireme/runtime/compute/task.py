@@ -1,8 +1,8 @@
-"""A task: one pipeline over one input, or over a few short ones, and what running it gave.
+"""A task: one pipeline over one input, or over a few short batches, and what running it gave.
 
 `Task.run` is what a compute thread executes; it touches no runtime state. A task that ran out of memory keeps what
 it has finished and can run again, in smaller pieces of its input where its pipeline takes single batches in any
-order. How many inputs a task takes is decided in `policy`.
+order.
 """
 
 from __future__ import annotations
@@ -56,14 +56,6 @@ class SplitInput:
         self.room.release()
 
 
-class SplitWork(NamedTuple):
-    """A split that a task reads: its number in the scan, and its bytes where these had to be fetched."""
-
-    number: int
-    split: Split
-    given: SplitInput | None
-
-
 class RoundWork(NamedTuple):
     """A call for a round of a join, and the batches for it."""
 
@@ -111,7 +103,7 @@ class Result:
         self.rows = 0
         self.nbytes = 0
         self.notes: list[str] = []
-        self.scanned: list[tuple[int, ScanCounts]] = []
+        self.scanned: ScanCounts | None = None
         self.state_bytes = 0
         self.slot = 0
         self.on_loop = False
@@ -119,20 +111,19 @@ class Result:
         self.seconds = 0.0
         self.shortage: BaseException | None = None
 
-    def add(self, *outputs: Output) -> None:
-        """Takes what calls gave, one after the other; short batches of theirs become longer ones."""
-        emissions = [emission for output in outputs for emission in output.emissions if emission.batch.num_rows]
-        if len(outputs) > 1:
-            emissions = list(_longer(emissions))
-        shared: set[int] | None = set() if len(emissions) > 1 else None
+    def add(self, output: Output) -> None:
+        """Takes what a call gave; short batches become longer ones."""
+        emissions = [emission for emission in output.emissions if emission.batch.num_rows]
+        shared: set[int] | None = None
+        if len(emissions) > 1:
+            emissions, shared = list(_longer(emissions)), set()
         for emission in emissions:
             nbytes = measure(emission.batch, shared)
             self.made.append(Made(emission.edge, emission.partition, emission.batch, nbytes))
             self.rows += emission.batch.num_rows
             self.nbytes += nbytes
-        for output in outputs:
-            self.notes += output.notes
-            self.state_bytes = output.state_bytes
+        self.notes += output.notes
+        self.state_bytes = output.state_bytes
 
 
 def _longer(emissions: Sequence[Emission]) -> Iterator[Emission]:
@@ -150,8 +141,8 @@ class Task:
     ordered edges. `rows_in` and `bytes_in` are of its input; its need is estimated from `basis`."""
 
     __slots__ = (
-        "_done", "_pieces", "_splits_done", "alone", "attempt", "basis", "bytes_in", "entries", "grant_bytes", "holder",
-        "id", "kind", "need_bytes", "place", "ready_at", "round", "rows_in", "sequence", "splits", "stage", "supplier",
+        "_done", "_pieces", "alone", "attempt", "basis", "bytes_in", "entries", "given", "grant_bytes", "holder", "id",
+        "kind", "need_bytes", "place", "ready_at", "round", "rows_in", "sequence", "split", "stage", "supplier",
     )  # fmt: skip
 
     def __init__(self, supplier: Supplier, stage: Stage, identity: TaskId, kind: TaskKind, sequence: int) -> None:
@@ -163,7 +154,8 @@ class Task:
         self.place = sequence
         self.holder: BatchHolder | None = None
         self.entries: Sequence[Entry] = ()
-        self.splits: list[SplitWork] = []
+        self.split: Split | None = None
+        self.given: SplitInput | None = None
         self.round: RoundWork | None = None
         self.rows_in = 0
         self.bytes_in = 0
@@ -175,7 +167,6 @@ class Task:
         self.grant_bytes = 0
         self._done = Result()
         self._pieces: deque[tuple[int, int]] | None = None
-        self._splits_done = 0
 
     def __repr__(self) -> str:
         return f"<Task {self.id}: {self.supplier!r} {self.kind.value} {self.sequence}, attempt {self.attempt}>"
@@ -192,9 +183,7 @@ class Task:
         result.slot = slot
         result.shortage = None
         try:
-            if self.kind is TaskKind.SPLIT:
-                self._run_splits(slot)
-            elif self._pieces is None:
+            if self._pieces is None:
                 result.add(self._call(contents, slot))
             else:
                 self._run_pieces(joined(contents), slot)
@@ -211,8 +200,8 @@ class Task:
             result.rows, result.nbytes, result.state_bytes, self.grant_bytes, result.started,
             result.started - self.ready_at, result.seconds, result.on_loop,
         )  # fmt: skip
-        for number, counts in result.scanned:
-            yield SplitScanned(query, pipeline, number, *counts[:6])
+        if result.scanned is not None:
+            yield SplitScanned(query, pipeline, self.sequence, *result.scanned[:6])
         for text in result.notes:
             yield Noted(query, pipeline, text)
 
@@ -227,31 +216,12 @@ class Task:
         self._pieces.insert(1, (start + rows // 2, rows - rows // 2))
         return True
 
-    def add_split(self, work: SplitWork) -> None:
-        """One more split to read, after those it has."""
-        self.splits.append(work)
-        self.rows_in += work.split.rows
-        self.basis += work.split.decoded_bytes
-        if work.given is not None:
-            self.bytes_in += work.given.room.nbytes
-
-    @property
-    def inputs(self) -> int:
-        return len(self.splits) or 1
-
-    def _run_splits(self, slot: int) -> None:
-        outputs: list[Output] = []
-        try:
-            while self._splits_done < len(self.splits):
-                number, split, given = self.splits[self._splits_done]
-                buffers = () if given is None or self.stage.passes_over(number) else given.fetch()
-                output = self.stage.run_split(split, buffers, number, slot)
-                self._splits_done += 1
-                outputs.append(output)
-                if output.scanned is not None:
-                    self._done.scanned.append((number, output.scanned))
-        finally:
-            self._done.add(*outputs)
+    def take_split(self, split: Split, given: SplitInput | None) -> None:
+        """What it reads, with the bytes of it where these had to be fetched."""
+        self.split, self.given = split, given
+        self.rows_in, self.basis = split.rows, split.decoded_bytes
+        if given is not None:
+            self.bytes_in = given.room.nbytes
 
     def _run_pieces(self, batch: pa.RecordBatch, slot: int) -> None:
         assert self._pieces is not None
@@ -261,6 +231,12 @@ class Task:
             self._pieces.popleft()
 
     def _call(self, contents: Sequence[pa.RecordBatch], slot: int) -> Output:
+        if self.split is not None:
+            is_unwanted = self.given is None or self.stage.passes_over(self.sequence)
+            buffers = () if is_unwanted or self.given is None else self.given.fetch()
+            output = self.stage.run_split(self.split, buffers, self.sequence, slot)
+            self._done.scanned = output.scanned
+            return output
         if self.kind is TaskKind.BATCHES:
             return self.stage.run_batches(contents, self.sequence, slot)
         if self.round is not None:

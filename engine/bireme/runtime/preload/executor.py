@@ -31,7 +31,7 @@ from bireme.runtime.preload.policy import ScanView, choose_fetch, promotion_room
 from bireme.runtime.preload.shared import SharedBytes
 from bireme.runtime.threads import Threads
 from bireme.storage.base import ByteSource, Split
-from bireme.storage.kept_split import KeptSplit
+from bireme.storage.split_run import kept
 
 _PROMOTE_PER_PIPELINE_MAX = 2
 
@@ -155,7 +155,7 @@ class PreloadExecutor:
         if not scan.is_kept:
             return split, None
         lease = scan.graph.cache.lease(split.chunk_keys, scan.query)
-        return KeptSplit(split, lease.found), lease
+        return kept(split, lease.found), lease
 
     def _start(self, scan: LivePipeline, index: int, given: SplitInput) -> None:
         ranges = given.split.ranges

@@ -3,14 +3,17 @@
 Rule: splits that follow each other stay in order, and one of them is decoded at a time, so a run needs little more
 memory than a split. Only scans of many splits are joined: there must be tasks enough for all slots to end at about one
 time.
+
+What goes into a run is told by bytes, which are known beforehand, and not by what earlier tasks took: measured alone,
+that made tasks as many as without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
@@ -18,19 +21,31 @@ from bireme.data.key_range import EMPTY, KeyRange
 from bireme.data.schema import Schema
 from bireme.errors import EngineBug
 from bireme.storage.base import ByteRange, ChunkKey, Split
+from bireme.storage.kept_split import KeptSplit
 from bireme.units import MIB
 
 # Decompressing and decoding this much takes some milliseconds; handing a task over, a few tenths of one.
 _RUN_BYTES_MAX: Final = 4 * MIB
-_RUN_COUNT_MIN: Final = 24
+# So many tasks a slot are to be left, so that the slots end at about the same time.
+_RUNS_PER_SLOT_MIN: Final = 12
+# A run may decode to this part of the memory of its slot.
+_RUNS_IN_MEMORY: Final = 16
+
+
+class RunLimits(NamedTuple):
+    """What bounds runs: compute slots, and the bytes that all of them have."""
+
+    slots: int
+    memory_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class SplitRun:
-    """Splits that one task reads, one after the other."""
+    """Splits that one task reads, one after the other; `ranges` are those of all, `counts` how many each has."""
 
     splits: tuple[Split, ...]
     ranges: tuple[ByteRange, ...]
+    counts: tuple[int, ...]
 
     @property
     def sharers(self) -> int:
@@ -42,7 +57,7 @@ class SplitRun:
 
     @property
     def chunk_keys(self) -> tuple[ChunkKey, ...]:
-        return ()
+        return tuple([key for split in self.splits for key in split.chunk_keys])
 
     def part(self, columns: Sequence[int]) -> Split:
         return _run([split.part(columns) for split in self.splits])
@@ -62,10 +77,9 @@ class SplitRun:
     def pieces(self, buffers: Sequence[pa.Buffer]) -> Iterator[tuple[Split, Sequence[pa.Buffer]]]:
         """Each split with its part of the bytes of `ranges`."""
         start = 0
-        for split in self.splits:
-            end = start + len(split.ranges)
-            yield split, buffers[start:end]
-            start = end
+        for split, count in zip(self.splits, self.counts, strict=True):
+            yield split, buffers[start : start + count]
+            start += count
 
     def decode(self, buffers: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatch]:
         return chain.from_iterable(split.decode(own) for split, own in self.pieces(buffers))
@@ -78,22 +92,24 @@ class SplitRun:
         return EngineBug(f"column {column} of a run of splits was decoded as a whole: {story}")
 
 
-def run_lengths(splits: Sequence[Split]) -> list[int]:
+def run_lengths(splits: Sequence[Split], limits: RunLimits) -> list[int]:
     """How many splits each task should take."""
-    count_max = len(splits) // _RUN_COUNT_MIN
+    count_max = len(splits) // (_RUNS_PER_SLOT_MIN * limits.slots)
     if count_max < 2:
         return [1] * len(splits)
+    decoded_max = limits.memory_bytes // (_RUNS_IN_MEMORY * limits.slots)
     lengths: list[int] = []
-    nbytes = 0
+    nbytes = decoded = 0
     for split in splits:
-        own = sum([wanted.length for wanted in split.ranges])
-        is_alone = split.sharers > 1 or not split.ranges
-        if lengths and not is_alone and lengths[-1] < count_max and nbytes + own <= _RUN_BYTES_MAX:
+        own, own_decoded = sum([wanted.length for wanted in split.ranges]), split.decoded_bytes
+        own = own if split.ranges else own_decoded
+        nbytes, decoded = nbytes + own, decoded + own_decoded
+        is_full = nbytes > _RUN_BYTES_MAX or decoded > decoded_max or split.sharers > 1
+        if lengths and not is_full and lengths[-1] < count_max:
             lengths[-1] += 1
-            nbytes += own
         else:
             lengths.append(1)
-            nbytes = _RUN_BYTES_MAX if is_alone else own
+            nbytes, decoded = (_RUN_BYTES_MAX if split.sharers > 1 else own), own_decoded
     return lengths
 
 
@@ -108,7 +124,28 @@ def in_runs(splits: Sequence[Split], lengths: Sequence[int]) -> list[Split]:
 
 
 def _run(splits: Sequence[Split]) -> SplitRun:
-    return SplitRun(tuple(splits), tuple([one for split in splits for one in split.ranges]))
+    counts = tuple([len(split.ranges) for split in splits])
+    return SplitRun(tuple(splits), tuple([one for split in splits for one in split.ranges]), counts)
+
+
+def kept(split: Split, found: Mapping[int, pa.ChunkedArray]) -> Split:
+    """A split with the columns `found`, by the positions of their keys, each split of a run with its own."""
+    if not isinstance(split, SplitRun):
+        return KeptSplit(split, found)
+    parts: list[Split] = []
+    start = 0
+    for part in split.splits:
+        count = len(part.chunk_keys)
+        own = {column: found[start + column] for column in range(count) if start + column in found}
+        parts.append(KeptSplit(part, own))
+        start += count
+    return _run(parts)
+
+
+def kept_parts(split: Split | None) -> list[KeptSplit]:
+    """The splits in one whose columns are to be kept."""
+    parts = split.splits if isinstance(split, SplitRun) else (split,)
+    return [part for part in parts if isinstance(part, KeptSplit)]
 
 
 def hulls(ranges: Sequence[KeyRange | None], lengths: Sequence[int]) -> list[KeyRange | None]:
