@@ -1,12 +1,14 @@
 """Joining small splits to runs: order, bytes, ranges of keys, and when not to."""
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.disk import bytes_of
 from support.fake_stages import FakeSplit
 
 from bireme.data.key_range import EMPTY, KeyRange
+from bireme.runtime.preload.part_by_part import PartByPart
 from bireme.storage.base import ByteRange, Split
 from bireme.storage.split_run import RunLimits, SplitRun, hulls, in_runs, kept, kept_parts, run_lengths
 from bireme.units import MIB
@@ -28,7 +30,7 @@ def test_runs_keep_splits_in_order_and_within_limits(sizes):
     assert len(joined) >= min(24, len(splits))
     for split in joined:
         if isinstance(split, SplitRun):
-            assert sum(one.length for one in split.ranges) <= 4 * MIB
+            assert sum(one.length for one in split.ranges) <= max(4 * MIB, sum(sizes) // 32)
             assert split.rows == len(split.splits)
             assert [list(own) for _, own in split.pieces(list(split.ranges))] == [list(s.ranges) for s in split.splits]
 
@@ -45,9 +47,9 @@ def test_parts_of_one_whole_are_not_joined():
 
 
 def test_splits_in_memory_are_joined_by_their_size():
-    small, large = [FakeSplit((1,)) for _ in range(100)], [FakeSplit((1,) * MIB) for _ in range(100)]
-    assert run_lengths(small, LIMITS) == [4] * 25
-    assert run_lengths(large, LIMITS) == [1] * 100
+    small, large = FakeSplit((1,)), FakeSplit((1,) * MIB)
+    assert run_lengths([small] * 100, LIMITS) == [4] * 25
+    assert run_lengths([large] * 60, LIMITS) == [1] * 60
 
 
 def test_the_more_slots_the_more_tasks():
@@ -55,6 +57,24 @@ def test_the_more_slots_the_more_tasks():
     counts = [len(run_lengths(splits, RunLimits(slots, 1 << 40))) for slots in (1, 2, 16)]
     assert counts == sorted(counts)
     assert counts[-1] >= 12 * 16
+
+
+@pytest.mark.parametrize(("count", "length"), [(400, 16), (1_600, 50), (16_000, 128)])
+def test_runs_of_larger_scans_are_larger_within_limits(count, length):
+    lengths = run_lengths(splits_of([MIB // 4] * count), RunLimits(2, 1 << 50))
+    assert set(lengths[:-1]) == {length}
+
+
+def test_the_bytes_of_a_run_are_read_part_by_part():
+    run = in_runs(splits_of([10] * 48), run_lengths(splits_of([10] * 48), LIMITS))[0]
+    reads = []
+    given = PartByPart(run.ranges, lambda ranges: reads.append(list(ranges)) or [bytes_of(one) for one in ranges])
+    assert len(given) == len(run.ranges) == 2
+    for (split, buffers), wanted in zip(run.pieces(given), run.splits, strict=True):
+        assert split is wanted
+        assert buffers == [bytes_of(one) for one in wanted.ranges]
+        assert reads.pop() == list(wanted.ranges)
+    assert given[1] == bytes_of(run.ranges[1])
 
 
 def test_a_run_decodes_to_a_small_part_of_memory():

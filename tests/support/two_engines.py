@@ -13,7 +13,6 @@ import pyarrow as pa
 
 import bireme as bm
 
-
 # Sums of doubles in another order leave about as much of what should be nothing.
 ZERO_MAX = 1e-14
 

@@ -10,7 +10,7 @@ import errno
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Final
@@ -102,7 +102,7 @@ class LocalByteSource:
             if file is None:
                 return False
             try:
-                if not all(_is_cached(file.descriptor, one) for one in wanted):
+                if not _are_cached(file.descriptor, wanted):
                     return False
             finally:
                 self._release(file)
@@ -183,16 +183,19 @@ def _changed(path: str) -> SourceChanged:
     return SourceChanged(f"{path!r} changed while the query was reading it; run the query again")
 
 
-def _is_cached(descriptor: int, byte_range: ByteRange) -> bool:
+def _are_cached(descriptor: int, ranges: Iterable[ByteRange]) -> bool:
     """Asks the page cache for a byte here and there; a system that cannot tell counts as not having it."""
     if not hasattr(os, "RWF_NOWAIT"):
         return False
     probe = [bytearray(1)]
-    places = range(byte_range.offset, byte_range.end, _PROBE_BYTES)
     try:
-        return all(os.preadv(descriptor, probe, place, os.RWF_NOWAIT) for place in places)
+        for wanted in ranges:
+            for place in range(wanted.offset, wanted.end, _PROBE_BYTES):
+                if not os.preadv(descriptor, probe, place, os.RWF_NOWAIT):
+                    return False
     except OSError:
         return False
+    return True
 
 
 def _read_ranges(descriptor: int, offsets: Sequence[int], lengths: Sequence[int]) -> list[pa.Buffer] | None:

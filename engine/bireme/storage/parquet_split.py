@@ -14,10 +14,8 @@ import pyarrow as pa
 from bireme.data.encoded import EncodedChunk, EncodedRows
 from bireme.data.record import record_batch
 from bireme.data.schema import Schema
-from bireme.data.types import STRING
 from bireme.errors import SourceCorrupt
 from bireme.storage.base import BATCH_ROWS_MAX, ByteRange, ChunkKey
-from bireme.storage.byte_range import coalesce
 from bireme.storage.parquet_bloom import BloomFilter, may_hold
 from bireme.storage.parquet_decode import Fetched, ParquetDecoder, Wanted
 from bireme.storage.parquet_encoding import Encoding
@@ -97,23 +95,13 @@ class ParquetSplit:
     @property
     def decoded_bytes(self) -> int:
         """Bytes of all batches; of strings the stored size, or that of their codes."""
-        total = 0
-        whole = max(1, self._decoder.file.row_group_rows[self.row_group])
-        for column, field in zip(self._columns, self._schema.fields, strict=True):
-            if field.type is not STRING:
-                total += self._rows * field.type.width_bytes
-                continue
-            total += 4 * self._rows
-            if not self._decoder.is_dictionary(self.row_group, column):
-                total += self._decoder.file.stored_bytes(self.row_group, column) * self._rows // whole
-        return total
+        whole = self._decoder.extent(self.row_group, self._columns).decoded_bytes
+        return whole * self._rows // max(1, self._decoder.file.row_group_rows[self.row_group])
 
     @property
     def ranges(self) -> tuple[ByteRange, ...]:
         if self._ranges is None:
-            file = self._decoder.file
-            leaves = [leaf for column in self._columns for leaf in file.leaves[column]]
-            self._ranges = coalesce(file.chunk_range(self.row_group, leaf) for leaf in leaves)
+            self._ranges = self._decoder.extent(self.row_group, self._columns).ranges
         return self._ranges
 
     @property

@@ -25,8 +25,10 @@ from bireme.storage.kept_split import KeptSplit
 from bireme.units import MIB
 
 # Decompressing and decoding this much takes some milliseconds; handing a task over, a few tenths of one.
-_RUN_BYTES_MAX: Final = 4 * MIB
-# So many tasks a slot are to be left, so that the slots end at about the same time.
+_RUN_BYTES_MIN: Final = 4 * MIB
+_RUN_BYTES_MAX: Final = 32 * MIB
+# So many tasks a slot are enough, so that the slots end at about the same time.
+_RUNS_PER_SLOT: Final = 16
 _RUNS_PER_SLOT_MIN: Final = 12
 # A run may decode to this part of the memory of its slot.
 _RUNS_IN_MEMORY: Final = 16
@@ -97,20 +99,26 @@ def run_lengths(splits: Sequence[Split], limits: RunLimits) -> list[int]:
     count_max = len(splits) // (_RUNS_PER_SLOT_MIN * limits.slots)
     if count_max < 2:
         return [1] * len(splits)
+    sizes = [_bytes_of(split) for split in splits]
+    bytes_max = min(max(_RUN_BYTES_MIN, sum(sizes) // (_RUNS_PER_SLOT * limits.slots)), _RUN_BYTES_MAX)
     decoded_max = limits.memory_bytes // (_RUNS_IN_MEMORY * limits.slots)
     lengths: list[int] = []
     nbytes = decoded = 0
-    for split in splits:
-        own, own_decoded = sum([wanted.length for wanted in split.ranges]), split.decoded_bytes
-        own = own if split.ranges else own_decoded
+    for split, own in zip(splits, sizes, strict=True):
+        own_decoded = split.decoded_bytes
         nbytes, decoded = nbytes + own, decoded + own_decoded
-        is_full = nbytes > _RUN_BYTES_MAX or decoded > decoded_max or split.sharers > 1
+        is_full = nbytes > bytes_max or decoded > decoded_max or split.sharers > 1
         if lengths and not is_full and lengths[-1] < count_max:
             lengths[-1] += 1
         else:
             lengths.append(1)
-            nbytes, decoded = (_RUN_BYTES_MAX if split.sharers > 1 else own), own_decoded
+            nbytes, decoded = (bytes_max if split.sharers > 1 else own), own_decoded
     return lengths
+
+
+def _bytes_of(split: Split) -> int:
+    """Stored bytes; of what is in memory, decoded ones."""
+    return sum([wanted.length for wanted in split.ranges]) if split.ranges else split.decoded_bytes
 
 
 def in_runs(splits: Sequence[Split], lengths: Sequence[int]) -> list[Split]:

@@ -27,11 +27,12 @@ from bireme.runtime.memory.ledger import Reservation, Use
 from bireme.runtime.memory.mover import Mover
 from bireme.runtime.memory.room import Purpose, Room
 from bireme.runtime.pipeline import LivePipeline, Phase
+from bireme.runtime.preload.part_by_part import PartByPart
 from bireme.runtime.preload.policy import ScanView, choose_fetch, promotion_room
 from bireme.runtime.preload.shared import SharedBytes
 from bireme.runtime.threads import Threads
 from bireme.storage.base import ByteSource, Split
-from bireme.storage.split_run import kept
+from bireme.storage.split_run import SplitRun, kept
 
 _PROMOTE_PER_PIPELINE_MAX = 2
 
@@ -166,7 +167,10 @@ class PreloadExecutor:
         if not ranges:
             self._ready(scan, index, given)
         elif self._source.is_resident(ranges):
-            given.fetch = self._reading(scan, given.split)
+            if isinstance(given.split, SplitRun):
+                given.fetch = partial(PartByPart, ranges, self._source.read_all)
+            else:
+                given.fetch = self._reading(scan, given.split)
             self._recorder.record(ReadByTask(scan.query, scan.pipeline.id, index, given.room.nbytes))
             self._ready(scan, index, given)
         else:
