@@ -121,3 +121,39 @@ def test_weeks_and_days_between(oracle: duckdb.DuckDBPyConnection) -> None:
     """
     with bm.connect(threads=1) as session:
         assert _rows(session.sql(text).collect()) == _rows(oracle.sql(text).to_arrow_table())
+
+
+@pytest.mark.parametrize("backend", ["native", "reference"])
+def test_times_of_one_day_in_every_unit(backend: str) -> None:
+    """Mixed units meet in the finest; casts to coarser ones cut off."""
+    nanoseconds = [0, 1_500, 3_600_000_000_000, 86_399_999_999_999, None]
+    steps = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+    kinds = {"s": pa.time32("s"), "ms": pa.time32("ms"), "us": pa.time64("us"), "ns": pa.time64("ns")}
+    counts = {unit: [None if n is None else n // step for n in nanoseconds] for unit, step in steps.items()}
+    table = pa.table({unit: pa.array(values, kinds[unit]) for unit, values in counts.items()})
+    with bm.connect(threads=1, backend=backend) as session:
+        session.register("t", table)
+        for left in steps:
+            assert session.sql(f"select cast({left} as time) as x, hour({left}) as h from t").collect().to_pylist() == [
+                {"x": None, "h": None}
+                if n is None
+                else {"x": _time_of(n // steps[left] * steps[left] // 1000), "h": n // (3600 * 10**9)}
+                for n in nanoseconds
+            ]
+            for right in steps:
+                found = session.sql(f"select {left} < {right} as less, {left} = {right} as same from t").collect()
+                assert found.to_pylist() == [
+                    {"less": None, "same": None} if n is None else {"less": ours < theirs, "same": ours == theirs}
+                    for n in nanoseconds
+                    for ours, theirs in [(_cut(n, steps[left]), _cut(n, steps[right]))]
+                ]
+            found = session.sql(f"select count(*) as n from t where {left} >= time '01:00:00'").collect()
+            assert found.to_pydict() == {"n": [2]}
+
+
+def _cut(nanoseconds: int | None, step: int) -> int:
+    return 0 if nanoseconds is None else nanoseconds // step * step
+
+
+def _time_of(microseconds: int) -> datetime.time:
+    return (datetime.datetime.min + datetime.timedelta(microseconds=microseconds)).time()

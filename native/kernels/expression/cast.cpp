@@ -296,10 +296,23 @@ void rescale_time(Call& call) {
       count = floor_divide(static_cast<int64_t>(value), -factor);
     }
     out = static_cast<Out>(count);
-    // The ends of the range of 32 bits are not dates.
+    // The ends of the range of 32 bits are not dates; no time comes near them.
     if constexpr (sizeof(Out) == 4) wrong |= count <= -INT32_MAX || count >= INT32_MAX;
     return wrong;
   });
+}
+
+bool is_time_of_day(Kind kind) {
+  return kind == Kind::Time32 || kind == Kind::Time64;
+}
+
+void resolve_time_of_day(Node& node) {
+  const bool is_from_32 = node.arg_types[0].kind == Kind::Time32;
+  if (node.type.kind == Kind::Time32) {
+    node.kernel = is_from_32 ? rescale_time<int32_t, int32_t> : rescale_time<int64_t, int32_t>;
+  } else {
+    node.kernel = is_from_32 ? rescale_time<int32_t, int64_t> : rescale_time<int64_t, int64_t>;
+  }
 }
 
 bool resolve_time(Node& node) {
@@ -315,6 +328,10 @@ bool resolve_time(Node& node) {
   } else if (from.kind == Kind::Timestamp && node.type.kind == Kind::Timestamp) {
     node.numbers[0] = b >= a ? b / a : -(a / b);
     node.kernel = rescale_time<int64_t, int64_t>;
+  } else if (is_time_of_day(from.kind) && is_time_of_day(node.type.kind)) {
+    node.numbers[0] = b >= a ? b / a : -(a / b);
+    resolve_time_of_day(node);
+    return true;  // a day's ticks fit any unit
   } else {
     return false;
   }

@@ -69,6 +69,13 @@ def _counts(array: pa.Array, source: DataType, target: DataType) -> Numbers | No
         if finer >= coarser:
             return scaled(integers(array), finer // coarser)
         return rounded_quotient(integers(array), coarser // finer)
+    if source.kind is Kind.TIME and target.kind is Kind.TIME:
+        finer, coarser = _TICKS_A_DAY[target.unit], _TICKS_A_DAY[source.unit]
+        return (
+            scaled(integers(array), finer // coarser)
+            if finer >= coarser
+            else floored(integers(array), coarser // finer)
+        )
     return None
 
 

@@ -90,6 +90,8 @@ def widens(source: DataType, target: DataType) -> bool:
     if target.kind is Kind.TIMESTAMP:
         finer = source.kind is Kind.TIMESTAMP and _UNITS.index(source.unit) <= _UNITS.index(target.unit)
         return source.kind is Kind.DATE or (finer and (target.zone != "" or source.zone == ""))
+    if target.kind is Kind.TIME:
+        return source.kind is Kind.TIME and _UNITS.index(source.unit) <= _UNITS.index(target.unit)
     return False
 
 

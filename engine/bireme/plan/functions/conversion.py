@@ -258,6 +258,14 @@ def _time_of(nanoseconds: int) -> datetime.time:
     return datetime.time(seconds // 3600, seconds // 60 % 60, seconds % 60, rest // 1000)
 
 
+def _time_in_unit(nanoseconds: int, kind: DataType) -> datetime.time | int:
+    """The value of a time type, cut off at its unit."""
+    if kind.unit == "ns":
+        return nanoseconds
+    step = _TICKS_A_SECOND["ns"] // _TICKS_A_SECOND[kind.unit]
+    return _time_of(nanoseconds // step * step)
+
+
 def _nanoseconds(value: datetime.datetime | int, kind: DataType) -> int:
     """Nanoseconds since 1970 of a timestamp value."""
     if isinstance(value, int):
@@ -290,6 +298,6 @@ def _time_converter(source: DataType, target: DataType) -> Converter | None:
         case Kind.TIMESTAMP, Kind.TIMESTAMP:
             return lambda value: _timestamp_of(_nanoseconds(value, source), target)
         case Kind.TIME, Kind.TIME:
-            return _same
+            return lambda value: _time_in_unit(_time_nanoseconds(value), target)
         case _:
             return None

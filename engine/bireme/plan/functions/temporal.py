@@ -90,9 +90,11 @@ _DIFFERENCES: Final = _TRUNCATED
 
 
 def _moment(arg: Expr, days_only: bool = False) -> Expr:
-    """A timestamp of any unit or zone as one in microseconds; other types unchanged."""
+    """A timestamp of any unit or zone, or a time of any unit, as one in microseconds; other types unchanged."""
     if arg.type.kind is Kind.TIMESTAMP and arg.type is not TIMESTAMP:
         return cast(arg, TIMESTAMP)
+    if arg.type.kind is Kind.TIME and arg.type is not TIME:
+        return cast(arg, TIME)
     return cast(arg, TIMESTAMP) if days_only and arg.type is DATE else arg
 
 
