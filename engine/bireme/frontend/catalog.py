@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from bireme.data.schema import Schema
+from bireme.data.types import INT64, Field
+from bireme.frontend.series import series_named
 
 
 class Table(NamedTuple):
@@ -38,7 +40,11 @@ class TableCatalog:
         self._tables = {name.lower(): Table(name, version, schema) for name, (version, schema) in tables.items()}
 
     def find(self, name: str) -> Table | None:
-        return self._tables.get(name.lower())
+        found = self._tables.get(name.lower())
+        series = series_named(name) if found is None else None
+        if series is None:
+            return found
+        return Table(name, "series", Schema((Field(series.column, INT64, False),)))
 
     def names(self) -> Iterable[str]:
         return [table.name for table in self._tables.values()]

@@ -1,11 +1,12 @@
 """Bound plans of recent texts, so that a query that is asked again is not parsed again.
 
 Rule: a text means the same for as long as every name that was looked up for it gives the same version of the same
-table; that is asked of the catalog each time. Texts with parameters are not kept.
+table; that is asked of the catalog each time. Texts with parameters, and those that may ask for the time, are not kept.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Final, NamedTuple
 
@@ -15,6 +16,7 @@ from bireme.plan.relation import Rel
 
 _TEXTS_KEPT_MAX: Final = 64
 _TEXT_LENGTH_MAX: Final = 65_536
+_CLOCK: Final = re.compile(r"\b(now|today|\w*current_\w+|transaction_timestamp|localtime\w*)\b", re.IGNORECASE)
 
 
 class _Bound(NamedTuple):
@@ -43,7 +45,7 @@ class Statements:
         asking = _Asking(catalog)
         with collector_at_rest():
             plan = bind_sql(text, asking, dialect=dialect)
-        if len(text) <= _TEXT_LENGTH_MAX:
+        if len(text) <= _TEXT_LENGTH_MAX and _CLOCK.search(text) is None:
             self._keep(key, _Bound(plan, tuple(asking.asked.items())))
         return plan
 

@@ -18,9 +18,11 @@ import pyarrow as pa
 
 from bireme.errors import ArgumentFault, EngineBug
 from bireme.frontend.catalog import Table
+from bireme.frontend.series import series_named
 from bireme.storage.arrow_table import open_arrow
 from bireme.storage.base import ScannableSource
 from bireme.storage.parquet import ParquetSource, open_parquet
+from bireme.storage.series import SeriesSource
 
 
 class SessionTables:
@@ -78,7 +80,8 @@ class SessionTables:
         with self._lock:
             found = self._named.get(name.lower())
         if found is None:
-            return None
+            numbers = _series(name)
+            return None if numbers is None else Table(name, numbers.version, numbers.schema)
         canonical, source = found
         if isinstance(source, ParquetSource):
             source = self._current(canonical, source)
@@ -102,7 +105,7 @@ class SessionTables:
     def source(self, table: str, version: str) -> ScannableSource:
         """The data of a scan."""
         with self._lock:
-            found = self._sources.get((table, version))
+            found = self._sources.get((table, version)) or _series(table)
         if found is None:
             raise EngineBug(f"the data of table {table!r} (version {version}) is gone")
         return found
@@ -111,6 +114,12 @@ class SessionTables:
         with self._lock:
             self._named.clear()
             self._sources.clear()
+
+
+def _series(name: str) -> SeriesSource | None:
+    """A table that its name tells all of."""
+    series = series_named(name)
+    return None if series is None else SeriesSource(series.column, series.numbers)
 
 
 def open_source(data: Any) -> ScannableSource:

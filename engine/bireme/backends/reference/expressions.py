@@ -12,7 +12,17 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from bireme.backends.reference import arithmetic, comparison, lists, numeric, patterns, temporal, text
+from bireme.backends.reference import (
+    arithmetic,
+    comparison,
+    encodings,
+    lists,
+    numeric,
+    patterns,
+    temporal,
+    text,
+    time_spans,
+)
 from bireme.backends.reference.casts import cast_array
 from bireme.backends.reference.keys import Rows
 from bireme.backends.reference.values import repeated
@@ -28,11 +38,13 @@ Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
 FUNCTIONS: Final[dict[str, Evaluator]] = {
     **arithmetic.FUNCTIONS,
     **comparison.FUNCTIONS,
+    **encodings.FUNCTIONS,
     **lists.FUNCTIONS,
     **numeric.FUNCTIONS,
     **patterns.FUNCTIONS,
     **temporal.FUNCTIONS,
     **text.FUNCTIONS,
+    **time_spans.FUNCTIONS,
 }
 _LAZY: Final = frozenset({"and", "or", "coalesce"})
 

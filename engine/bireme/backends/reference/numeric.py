@@ -24,6 +24,7 @@ from bireme.backends.reference.vectors import (
     widened,
 )
 from bireme.data.types import INT8
+from bireme.errors import DomainFault, Overflow
 from bireme.plan.expr import Call
 
 Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
@@ -157,6 +158,28 @@ def _sign(call: Call, args: list[pa.Array]) -> pa.Array:
     return from_integers(signs, nulls_of(args[0]), INT8, lambda _: "sign")
 
 
+def _of_integers(compute: Callable[..., int]) -> Evaluator:
+    def evaluate(call: Call, args: list[pa.Array]) -> pa.Array:
+        missing = any_null(args)
+        rows = zip(missing, *(integers(array).tolist() for array in args), strict=True)
+        values = np.array([0 if gone else compute(*row) for gone, *row in rows], object)
+        return from_integers(values, missing, call.type, lambda row: f"{call.function} of {values[row]}")
+
+    return evaluate
+
+
+# The largest whose factorial has 38 digits.
+_FACTORIAL_MAX: Final = 33
+
+
+def _factorial(value: int) -> int:
+    if value < 0:
+        raise DomainFault(f"there is no factorial of {value}")
+    if value > _FACTORIAL_MAX:
+        raise Overflow(f"the factorial of {value} has more than 38 digits")
+    return math.factorial(value)
+
+
 def _cot(values: Numbers) -> Numbers:
     return 1.0 / np.tan(values)
 
@@ -194,6 +217,16 @@ FUNCTIONS: Final[dict[str, Evaluator]] = {
     "sinh": _of_doubles(np.sinh),
     "cosh": _of_doubles(np.cosh),
     "tanh": _of_doubles(np.tanh),
+    "asinh": _of_doubles(np.arcsinh),
+    "acosh": _of_doubles(np.arccosh),
+    "atanh": _of_doubles(np.arctanh),
+    "even": _of_doubles(lambda values: np.copysign(np.ceil(np.abs(values) / 2) * 2, values)),
+    "gamma": _of_doubles(_by_row(math.gamma)),
+    "lgamma": _of_doubles(_by_row(math.lgamma)),
+    "signbit": _test_of_doubles(np.signbit),
+    "gcd": _of_integers(math.gcd),
+    "lcm": _of_integers(math.lcm),
+    "factorial": _of_integers(_factorial),
     "degrees": _of_doubles(lambda values: values * (180.0 / math.pi)),
     "radians": _of_doubles(lambda values: values * (math.pi / 180.0)),
     "is_nan": _test_of_doubles(np.isnan),

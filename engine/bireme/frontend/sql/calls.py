@@ -16,6 +16,7 @@ from bireme.data.types import INT64
 from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import STAND_INS, Context, Handler
 from bireme.frontend.sql.lexemes import plain_name
+from bireme.frontend.sql.literals import clock_value
 from bireme.frontend.sql.operators import part
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.plan import functions
@@ -121,11 +122,22 @@ def _call(read: Invocation, context: Context) -> Expr:
     if functions.is_window(name):
         raise ClauseFault(f"window function '{name}' needs OVER (…)")
     clause = _aggregate_clause(read)
+    if name in _CLOCKS and not read.args and clause is None:
+        return clock_value(name, context)
     if functions.is_scalar(name):
         if clause is not None:
             raise ClauseFault(f"{clause} goes with aggregates; '{name}' is a function of one row")
-        return functions.scalar(name, [context.bind(arg) for arg in read.args])
+        args = [context.bind(arg) for arg in read.args]
+        if name == "age" and len(args) == 1:
+            args.insert(0, clock_value("today", context))
+        return functions.scalar(name, args)
     raise unknown_function(name)
+
+
+_CLOCKS: Final = frozenset(
+    {"now", "today", "current_date", "current_time", "current_timestamp", "get_current_timestamp", "get_current_time",
+     "transaction_timestamp", "current_localtimestamp", "localtimestamp"}
+)  # fmt: skip
 
 
 def unknown_function(name: str) -> QueryError:

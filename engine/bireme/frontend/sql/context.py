@@ -7,6 +7,7 @@ bound is in `operators`, `literals`, `calls`, `windows` and `subquery`; what nam
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,6 +53,14 @@ class Statement:
     parameters: Sequence[object] | Mapping[str, object] | None = None
     items: list[Position] | None = None
     parameters_read: int = 0
+    # When it was first asked for the time, which then stands.
+    moment: datetime.datetime | None = None
+
+    def now(self) -> datetime.datetime:
+        """The time, the same wherever the statement asks for it."""
+        if self.moment is None:
+            self.moment = datetime.datetime.now(datetime.UTC)
+        return self.moment
 
     def written(self, node: Node) -> str:
         """What was written for an item of a select list, in one line."""

@@ -168,8 +168,30 @@ def _other_literal(value: object) -> Literal:
 
 
 def clock(node: Node, context: Context) -> Expr:
-    """Today and now: a plan that knew them would mean something else each time it is run."""
-    raise Unsupported("a plan does not know the time; give it as a parameter (… >= ?)")
+    """CURRENT_DATE and its like."""
+    return clock_value(_CLOCKS[node.__class__], context)
+
+
+_CLOCKS: Final[dict[type[Node], str]] = {
+    exp.CurrentDate: "today",
+    exp.CurrentTime: "current_time",
+    exp.CurrentTimestamp: "now",
+    exp.Localtime: "current_time",
+    exp.Localtimestamp: "current_localtimestamp",
+}
+
+
+def clock_value(name: str, context: Context) -> Literal:
+    """The date, time or instant at which the statement is bound, in UTC."""
+    now = context.statement.now()
+    match name:
+        case "today" | "current_date":
+            return Literal(now.date(), t.DATE)
+        case "current_time" | "get_current_time":
+            return Literal(now.time(), t.TIME)
+        case "current_localtimestamp" | "localtimestamp":
+            return Literal(now.replace(tzinfo=None), t.TIMESTAMP)
+    return Literal(now, t.timestamp("us", "UTC"))
 
 
 _THIS: Final = frozenset({"this"})

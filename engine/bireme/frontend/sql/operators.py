@@ -65,12 +65,30 @@ def comparison(function: str) -> Callable[[Node, Context], Expr]:
             raise SyntaxFault("comparisons cannot be chained; write a < b AND b < c, or put one in parentheses")
         kind = right.__class__
         if kind is exp.Any or kind is exp.All:
+            items = _spelt_list(right)
+            if items is not None:
+                return _in_items(left, function, items, context)
             return quantified(left, function, right, context)
         if left.__class__ is exp.Tuple or kind is exp.Tuple:
             return _compare_rows(left, function, right, context)
         return functions.scalar(function, (part(node, "this", context), part(node, "expression", context)))
 
     return bind_comparison
+
+
+def _spelt_list(node: Node) -> list[Node] | None:
+    """The elements of a list that is written out behind ANY."""
+    inner = node.args["this"]
+    while inner.__class__ is exp.Paren:
+        inner = inner.args["this"]
+    return list(inner.args.get("expressions") or []) if inner.__class__ is exp.Array else None
+
+
+def _in_items(left: Node, function: str, items: list[Node], context: Context) -> Expr:
+    """`x = ANY([…])` is IN."""
+    if function != "eq" or not items:
+        raise Unsupported("a list can be compared by = ANY only; combine other comparisons with OR and AND")
+    return functions.in_list(context.bind(left), [context.bind(item) for item in items])
 
 
 _ROW_COMPARISONS: Final = {

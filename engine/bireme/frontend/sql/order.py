@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Final
 
 from sqlglot import expressions as exp
 
 from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
+from bireme.frontend.sql.constants import row_count
 from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.grouping import Item, constant_position
-from bireme.frontend.sql.scope import Scope
 from bireme.frontend.sql.syntax import Node, check_arguments, located
-from bireme.plan.expr import Call, Cast, Expr, Literal, SortKey
+from bireme.plan.expr import Expr, SortKey
 from bireme.plan.relation import Limit, Rel, Sort
 
 
@@ -97,17 +95,17 @@ def bind_range(node: Node, block: Block) -> Range:
         if clause.__class__ is exp.Fetch:
             check_arguments(clause, ("direction", "count", "limit_options"))
             count = clause.args.get("count")
-            limit = 1 if count is None else _constant(count, "FETCH", block)
+            limit = 1 if count is None else row_count(count, "FETCH", block)
         else:
             check_arguments(clause, ("expression", "limit_options"))
             expression = clause.args["expression"]
-            limit = None if is_all(expression) else _constant(expression, "LIMIT", block)
+            limit = None if is_all(expression) else row_count(expression, "LIMIT", block)
         _check_options(clause.args.get("limit_options"))
     offset = 0
     clause = node.args.get("offset")
     if clause is not None:
         check_arguments(clause, ("expression",))
-        offset = _constant(clause.args["expression"], "OFFSET", block) or 0
+        offset = row_count(clause.args["expression"], "OFFSET", block) or 0
     return Range(limit, offset)
 
 
@@ -117,55 +115,6 @@ def _check_options(options: Node | None) -> None:
     if options.__class__ is not exp.LimitOptions or options.args.get("percent") or options.args.get("with_ties"):
         raise Unsupported("LIMIT with PERCENT or WITH TIES is not supported")
     check_arguments(options, ("percent", "with_ties", "rows"))
-
-
-# No table has more rows; larger limits mean the same.
-_ROWS_MAX: Final = (1 << 63) - 1
-
-
-def _constant(node: Node, clause: str, block: Block) -> int | None:
-    """The whole number that a constant expression is; None for NULL, which means no limit."""
-    context = Context(block, Scope([], ()), clause)
-    try:
-        value = _evaluate(context.bind(node), clause)
-        if value is None:
-            return None
-        if value != int(value):
-            raise ClauseFault(f"{clause} needs a whole number, not {value}")
-        if value < 0:
-            raise ClauseFault(f"{clause} cannot be negative")
-        return min(int(value), _ROWS_MAX)
-    except QueryError as error:
-        located(error, node, block.statement.text)
-        raise
-
-
-_ARITHMETIC: Final = frozenset({"add", "subtract", "multiply", "negate"})
-
-
-def _evaluate(expr: Expr, clause: str) -> int | Decimal | None:
-    match expr:
-        case Literal(value) if value is None:
-            return None
-        case Literal(int() | Decimal() as value):
-            return value
-        case Literal(str() as value) if value.strip().isdecimal():
-            return int(value)
-        case Cast(arg):
-            return _evaluate(arg, clause)
-        case Call(function, args) if function in _ARITHMETIC:
-            values = [_evaluate(arg, clause) for arg in args]
-            return None if None in values else _apply(function, values)  # type: ignore[arg-type]
-    raise Unsupported(f"{clause} takes a constant whole number")
-
-
-def _apply(function: str, values: Sequence[int | Decimal]) -> int | Decimal:
-    if function == "negate":
-        return -values[0]
-    a, b = Decimal(values[0]), Decimal(values[1])
-    if function == "add":
-        return a + b
-    return a - b if function == "subtract" else a * b
 
 
 def sorted_rows(relation: Rel, keys: Sequence[SortKey], rows: Range) -> Rel:

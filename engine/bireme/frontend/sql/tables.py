@@ -18,6 +18,7 @@ from bireme.frontend.sql.correlation import deepen
 from bireme.frontend.sql.lexemes import plain_name
 from bireme.frontend.sql.scope import Scope, Source
 from bireme.frontend.sql.syntax import Node, check_arguments, located
+from bireme.frontend.sql.table_functions import table_function, unnest
 from bireme.plan import functions
 from bireme.plan.expr import Column, Literal
 from bireme.plan.relation import Project, Rel, Scan, Union, Values
@@ -62,11 +63,15 @@ def relation(node: Node, block: Block) -> Bound:
         if kind is exp.Values:
             check_arguments(node, ("expressions", "alias"))
             return _aliased(values(node, block), node.args.get("alias"))
+        if kind is exp.Unnest:
+            return _of_function(unnest(node, block), node.args.get("alias"), "unnest")
         if kind is exp.Lateral:
             check_arguments(node, ("this", "alias", "view", "outer"))
             if node.args.get("view") or node.args.get("outer"):
                 raise Unsupported("LATERAL VIEW is not supported")
             inner = node.args["this"]
+            if inner.__class__ is exp.Unnest:
+                return _of_function(unnest(inner, block), node.args.get("alias"), "unnest")
             if inner.__class__ is not exp.Subquery:
                 raise Unsupported("LATERAL takes a query in parentheses")
             return _aliased(block.statement.bind_query(inner, block), node.args.get("alias"))
@@ -80,9 +85,10 @@ def _named(node: Node, block: Block) -> Bound:
     name_node, alias = node.args["this"], node.args.get("alias")
     if name_node.__class__ is exp.Values:
         return _aliased(values(name_node, block), alias)
+    if name_node.__class__ is exp.Anonymous:
+        return _of_function(table_function(name_node, block), alias, plain_name(name_node.name))
     if name_node.__class__ is not exp.Identifier:
-        what = plain_name(name_node.name) if name_node.__class__ is exp.Anonymous else name_node.key
-        raise Unsupported(f"'{what}': table functions are not supported; register files as tables by name")
+        raise Unsupported(f"'{name_node.key}': this table function is not supported; register files as tables by name")
     parts = [node.args[part].name for part in ("catalog", "db") if node.args.get(part) is not None]
     name = ".".join([*parts, name_node.args["this"]])
     common = block.tables.get(name.lower()) if not parts else None
@@ -111,6 +117,13 @@ def _aliased(query: Query, alias: Node | None, name: str = "") -> Bound:
                 located(error, alias, "")
                 raise
     return Bound(query.relation, Scope.of(Source.of(name, names, query.types)))
+
+
+def _of_function(query: Query, alias: Node | None, name: str) -> Bound:
+    """A function of FROM; where it has an alias, that names its one column, too."""
+    if alias is not None and alias.args.get("this") is not None and not alias.args.get("columns"):
+        query = query._replace(names=(plain_name(alias.args["this"].name),))
+    return _aliased(query, alias, name)
 
 
 def renamed(names: tuple[str, ...], given: tuple[str, ...], table: str) -> tuple[str, ...]:

@@ -347,10 +347,12 @@ def _flipped(args: Args) -> Expr:
     return Call("bitwise_not", args, args[0].type)
 
 
+ADD: Final = _binary(
+    "add", "+", "The sum; moves a date or time by an interval, a date by days.", "numbers, dates and intervals"
+)
+
 FUNCTIONS: Final = (
-    _binary(
-        "add", "+", "The sum; moves a date or time by an interval, a date by days.", "numbers, dates and intervals"
-    ),
+    ADD,
     _binary(
         "subtract",
         "-",

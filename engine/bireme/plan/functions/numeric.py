@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bireme.data.types import BOOL, FLOAT64, INT8, INT32, NULL, DataType, Kind, decimal
+from bireme.data.types import BOOL, FLOAT64, HUGEINT, INT8, INT32, INT64, NULL, DataType, Kind, decimal
 from bireme.errors import TypeFault
 from bireme.plan.expr import Call, Expr, Literal
 from bireme.plan.functions.casting import cast
@@ -127,6 +127,19 @@ FUNCTIONS: Final = (
         _double(name, f"The hyperbolic {word}.")
         for name, word in (("sinh", "sine"), ("cosh", "cosine"), ("tanh", "tangent"))
     ),
+    *(
+        _double(name, f"The number whose hyperbolic {word} this is.")
+        for name, word in (("asinh", "sine"), ("acosh", "cosine"), ("atanh", "tangent"))
+    ),
+    overloaded("gcd", "The greatest common divisor.", ((INT64, INT64), INT64), aliases=("greatest_common_divisor",)),
+    overloaded(
+        "lcm", "The least common multiple.", ((INT64, INT64), INT64), aliases=("least_common_multiple",), fails=True
+    ),
+    overloaded("factorial", "The product of the numbers from 1 to this one.", ((INT32,), HUGEINT), fails=True),
+    _double("even", "The next even number away from zero."),
+    _double("gamma", "The gamma function."),
+    _double("lgamma", "The logarithm of the gamma function."),
+    overloaded("signbit", "Whether the sign is that of a negative number.", ((FLOAT64,), BOOL)),
     overloaded("atan2", "The angle in radians of the point (second, first).", ((FLOAT64, FLOAT64), FLOAT64)),
     _double("degrees", "An angle in radians, in degrees."),
     _double("radians", "An angle in degrees, in radians."),

@@ -9,14 +9,14 @@ from typing import Final
 from bireme.data.types import BOOL
 from bireme.errors import NameFault, TypeFault
 from bireme.plan.expr import Aggregation, Call, Expr, SortKey
-from bireme.plan.functions import aggregates, arithmetic, comparison, lists, numeric, temporal, text
+from bireme.plan.functions import aggregates, arithmetic, comparison, encodings, lists, numeric, temporal, text
 from bireme.plan.functions.casting import coerce
 from bireme.plan.functions.naming import suggest
 from bireme.plan.functions.registry import AggregateFunction, NullRule, ScalarFunction
 
 _SCALARS: Final[dict[str, ScalarFunction]] = {
     name: function
-    for family in (arithmetic, comparison, lists, numeric, temporal, text)
+    for family in (arithmetic, comparison, encodings, lists, numeric, temporal, text)
     for function in family.FUNCTIONS
     for name in (function.name, *function.aliases)
 }

@@ -18,9 +18,11 @@ from bireme.data.types import (
     TIMESTAMP,
     DataType,
     Kind,
+    timestamp,
 )
 from bireme.errors import TypeFault
 from bireme.plan.expr import Call, Expr, Literal
+from bireme.plan.functions.arithmetic import ADD
 from bireme.plan.functions.casting import cast, coerce
 from bireme.plan.functions.naming import suggest
 from bireme.plan.functions.registry import (
@@ -191,6 +193,21 @@ def _of_day(name: str, doc: str, result: DataType) -> ScalarFunction:
     return ScalarFunction(name, bind, signatures, doc)
 
 
+_INSTANT: Final = timestamp("us", "UTC")
+
+
+def _age(args: Args) -> Expr:
+    if len(args) != 2:
+        raise wrong_arguments("age", args, ("age(timestamp, timestamp) → interval",))
+    return Call("age", tuple([coerce(_moment(arg, days_only=True), TIMESTAMP) for arg in args]), INTERVAL)
+
+
+def _date_add(args: Args) -> Expr:
+    if len(args) != 2:
+        raise wrong_arguments("date_add", args, ("date_add(date or timestamp, interval) → timestamp",))
+    return ADD.bind(args)
+
+
 def _count(unit: str, doc: str) -> ScalarFunction:
     name = f"epoch_{unit}"
     signatures = (f"{name}(date or timestamp) → bigint",)
@@ -231,6 +248,29 @@ FUNCTIONS: Final = (
     _difference("date_diff", "How many starts of the unit lie between the second argument and the third.", "datediff"),
     _difference("date_sub", "How many whole units lie between the second argument and the third.", "datesub"),
     overloaded("make_date", "The date of a year, month and day.", ((INT64, INT64, INT64), DATE), fails=True),
+    overloaded("make_time", "The time of hour, minute and seconds.", ((INT64, INT64, FLOAT64), TIME), fails=True),
+    overloaded(
+        "time_bucket",
+        "The start of the bucket of this width that the point lies in.",
+        ((INTERVAL, TIMESTAMP), TIMESTAMP),
+        ((INTERVAL, DATE), DATE),
+        fails=True,
+    ),
+    ScalarFunction(
+        "age",
+        _age,
+        ("age(timestamp, timestamp) → interval",),
+        "The years, months, days and time from the second to the first.",
+    ),
+    ScalarFunction(
+        "date_add",
+        _date_add,
+        ("date_add(date or timestamp, interval) → timestamp",),
+        "The point in time moved by an interval.",
+        fails=True,
+    ),
+    overloaded("to_timestamp", "The instant so many seconds after 1970.", ((FLOAT64,), _INSTANT), fails=True),
+    overloaded("julian", "The Julian day.", ((DATE,), FLOAT64), ((TIMESTAMP,), FLOAT64)),
     overloaded(
         "make_timestamp",
         "The timestamp of year, month, day, hour, minute and seconds.",
@@ -257,6 +297,7 @@ FUNCTIONS: Final = (
     _of_day("monthname", "The English name of the month.", STRING),
     _count("ms", "Milliseconds since 1970, rounded down."),
     _count("us", "Microseconds since 1970."),
+    _count("ns", "Nanoseconds since 1970."),
     *(
         _span(unit, INT32)
         for unit in ("millennia", "centuries", "decades", "years", "quarters", "months", "weeks", "days")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from decimal import Context, Decimal, Inexact, Rounded
 from typing import Any, Final
 
-from bireme.data.types import BOOL, FLOAT64, DataType, Kind
+from bireme.data.types import BOOL, FLOAT64, TIMESTAMP, DataType, Kind
 from bireme.plan.expr import Call, Expr, Interval, Literal
 from bireme.plan.functions.texts import in_range
 
@@ -133,6 +133,12 @@ def _temporal(call: Call, left: Any, right: Any) -> Literal | None:
     return None
 
 
+def moved(start: datetime.datetime, span: Interval) -> datetime.datetime | None:
+    """A timestamp moved by an interval; None where that leaves the calendar."""
+    found = _moved(start, span, 1, TIMESTAMP)
+    return found.value if found is not None and isinstance(found.value, datetime.datetime) else None
+
+
 def _moved(start: Any, span: Interval, sign: int, type_: DataType) -> Literal | None:
     """A date or timestamp moved by whole months (to the last day where that is missing), days, then time."""
     if isinstance(start, Interval):
@@ -146,13 +152,13 @@ def _moved(start: Any, span: Interval, sign: int, type_: DataType) -> Literal | 
     if type_.kind not in (Kind.DATE, Kind.TIMESTAMP) or type_.unit not in ("", "us"):
         return None
     try:
-        moved = _moved_by_months(_as_datetime(start), sign * span.months)
-        moved += datetime.timedelta(days=sign * span.days, microseconds=sign * (span.nanoseconds // 1000))
+        moment = _moved_by_months(_as_datetime(start), sign * span.months)
+        moment += datetime.timedelta(days=sign * span.days, microseconds=sign * (span.nanoseconds // 1000))
     except (OverflowError, ValueError):
         return None
     if type_.kind is Kind.TIMESTAMP:
-        return Literal(moved, type_)
-    return None if span.nanoseconds else Literal(moved.date(), type_)
+        return Literal(moment, type_)
+    return None if span.nanoseconds else Literal(moment.date(), type_)
 
 
 def _as_datetime(value: datetime.date) -> datetime.datetime:

@@ -1,0 +1,181 @@
+"""Digests and spellings on columns, one value at a time; and how far texts are apart."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import unicodedata
+import urllib.parse
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from bireme.backends.reference.values import from_values, to_values
+from bireme.errors import ConversionFault, DomainFault
+from bireme.plan.expr import Call
+
+Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
+
+_BITS_MAX: Final = 64
+
+
+def _by_row(compute: Callable[..., Any]) -> Evaluator:
+    """A function of single values that is NULL where an argument is."""
+
+    def evaluate(call: Call, args: list[pa.Array]) -> pa.Array:
+        columns = [to_values(array, arg.type) for array, arg in zip(args, call.args, strict=True)]
+        rows = zip(*columns, strict=True)
+        return from_values([None if None in row else compute(*row) for row in rows], call.type)
+
+    return evaluate
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value
+
+
+def _digest(name: str) -> Evaluator:
+    return _by_row(lambda value: hashlib.new(name, _bytes(value), usedforsecurity=False).hexdigest())
+
+
+def _from_base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise ConversionFault(f"{text!r} is not a text in base 64") from None
+
+
+def _hex(value: str | bytes | int) -> str:
+    if isinstance(value, int):
+        return f"{value % (1 << _BITS_MAX):X}"
+    return _bytes(value).hex().upper()
+
+
+def _unhex(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text if len(text) % 2 == 0 else f"0{text}")
+    except ValueError:
+        raise ConversionFault(f"{text!r} is not a text of hexadecimal digits") from None
+
+
+def _bin(value: str | bytes | int) -> str:
+    if isinstance(value, int):
+        return f"{value % (1 << _BITS_MAX):b}"
+    return "".join(f"{byte:08b}" for byte in _bytes(value))
+
+
+def _decode(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise ConversionFault("a blob that is no UTF-8 cannot be decoded to a text") from None
+
+
+def _url_decode(text: str) -> str:
+    return _decode(urllib.parse.unquote_to_bytes(text))
+
+
+def _translate(text: str, old: str, new: str) -> str:
+    table: dict[int, str | None] = {}
+    for index, character in enumerate(old):
+        table.setdefault(ord(character), new[index] if index < len(new) else None)
+    return text.translate(table)
+
+
+def _strip_accents(text: str) -> str:
+    plain = "".join(each for each in unicodedata.normalize("NFD", text) if not unicodedata.combining(each))
+    return unicodedata.normalize("NFC", plain)
+
+
+# ------------------------------------------------------------------------------------------ distances
+
+
+def _levenshtein(left: str, right: str) -> int:
+    row = list(range(len(right) + 1))
+    for number, character in enumerate(left, start=1):
+        before, row[0] = row[0], number
+        for index, other in enumerate(right, start=1):
+            changed = before + (character != other)
+            before = row[index]
+            row[index] = min(row[index] + 1, row[index - 1] + 1, changed)
+    return row[-1]
+
+
+def _hamming(left: str, right: str) -> int:
+    if len(left) != len(right):
+        raise DomainFault("hamming compares texts of one length only")
+    return sum(one != other for one, other in zip(left, right, strict=True))
+
+
+def _jaccard(left: str, right: str) -> float:
+    one, other = set(left), set(right)
+    if not one or not other:
+        raise DomainFault("jaccard compares texts that are not empty only")
+    return len(one & other) / len(one | other)
+
+
+# ----------------------------------------------------------------------------------------- templates
+
+
+def _format(template: str, *values: Any) -> str:
+    try:
+        return template.format(*values)
+    except (ValueError, IndexError, KeyError, AttributeError) as error:
+        raise DomainFault(f"the template {template!r} does not go with its values: {error}") from None
+
+
+_LENGTH: Final = re.compile(r"(%[-+ #0]*\d*(?:\.\d+)?)(?:hh|h|ll|l|L)(?=[a-zA-Z])")
+
+
+def _printf(template: str, *values: Any) -> str:
+    try:
+        return _LENGTH.sub(r"\1", template) % tuple(values)
+    except (ValueError, TypeError) as error:
+        raise DomainFault(f"the template {template!r} does not go with its values: {error}") from None
+
+
+def _bit_count(call: Call, args: list[pa.Array]) -> pa.Array:
+    bits = call.args[0].type.bits
+    counts = [None if value is None else (value % (1 << bits)).bit_count() for value in args[0].to_pylist()]
+    return from_values(counts, call.type)
+
+
+def _quoted(text: str) -> str:
+    return "".join(each if each.isalnum() or each == "_" else f"\\{each}" for each in text)
+
+
+def _texts(functions: Sequence[tuple[str, Callable[..., Any]]]) -> dict[str, Evaluator]:
+    return {name: _by_row(compute) for name, compute in functions}
+
+
+FUNCTIONS: Final[dict[str, Evaluator]] = {
+    "md5": _digest("md5"),
+    "sha1": _digest("sha1"),
+    "sha256": _digest("sha256"),
+    "bit_count": _bit_count,
+    **_texts(
+        (
+            ("to_base64", lambda value: base64.b64encode(value).decode()),
+            ("from_base64", _from_base64),
+            ("hex", _hex),
+            ("unhex", _unhex),
+            ("bin", _bin),
+            ("encode", str.encode),
+            ("decode", _decode),
+            ("url_encode", lambda text: urllib.parse.quote(text, safe="~")),
+            ("url_decode", _url_decode),
+            ("translate", _translate),
+            ("strip_accents", _strip_accents),
+            ("nfc_normalize", lambda text: unicodedata.normalize("NFC", text)),
+            ("bit_length", lambda text: 8 * len(text.encode())),
+            ("regexp_escape", _quoted),
+            ("levenshtein", _levenshtein),
+            ("hamming", _hamming),
+            ("jaccard", _jaccard),
+            ("format", _format),
+            ("printf", _printf),
+        )
+    ),
+}
