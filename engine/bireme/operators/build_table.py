@@ -11,19 +11,23 @@ import pyarrow as pa
 from bireme.backends.base import JoinBuild, JoinTable, Kernels
 from bireme.data.record import concat, empty
 from bireme.data.schema import Schema
+from bireme.data.types import Kind
 from bireme.operators.away import Away
 from bireme.operators.filter_project import KeyColumns
 from bireme.operators.states import BuiltTable
 from bireme.plan.expr import Column
 from bireme.plan.physical import BuildSink
 
-# A row's part of a look-up: a slot or a link, and the mark of rows that matched.
-_LOOKUP_BYTES_PER_ROW: Final = 12
+# A row's part of a look-up of words: a slot or a link, and the mark of rows that matched.
+_WORD_BYTES_PER_ROW: Final = 12
+# Of an index: a slot, the key once more, and its number.
+_INDEX_BYTES_PER_ROW: Final = 48
 
 
-def bytes_to_build(nbytes: int, rows: int) -> int:
+def bytes_to_build(sink: BuildSink, nbytes: int, rows: int) -> int:
     """What a build of so many bytes will need at its end, when its rows are there twice beside the look-up."""
-    return 2 * nbytes + _LOOKUP_BYTES_PER_ROW * rows
+    is_index = any(key.type.kind in (Kind.STRING, Kind.BINARY) for key in sink.keys)
+    return 2 * nbytes + rows * (_INDEX_BYTES_PER_ROW if is_index else _WORD_BYTES_PER_ROW)
 
 
 def new_build(sink: BuildSink, schema: Schema, keys: KeyColumns, kernels: Kernels) -> JoinBuild:

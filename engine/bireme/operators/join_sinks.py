@@ -80,7 +80,7 @@ class Build(Unrelieved):
             return built.nbytes
         if self._spilled is not None:
             return self._spilled.nbytes
-        return bytes_to_build(sum(self._kept_bytes), sum(self._kept_rows))
+        return bytes_to_build(self._sink, sum(self._kept_bytes), sum(self._kept_rows))
 
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
         # All rows of a task are kept at once or not at all, so that a task may run again.

@@ -59,7 +59,7 @@ class SpilledBuild:
     @property
     def nbytes(self) -> int:
         """Bytes that it will take to put a table of the rows together that are here."""
-        return bytes_to_build(self._bytes, self._rows)
+        return bytes_to_build(self._sink, self._bytes, self._rows)
 
     @property
     def kept_count(self) -> int:

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from bireme.data.ids import EventId, QueryId
-from bireme.observe.event import PipelineEnded, PipelineOpened, TaskRetried
+from bireme.observe.event import NO_CAUSE, PipelineEnded, PipelineOpened, TaskRetried
 from bireme.operators.base import Stage
 from bireme.plan.physical import (
     BuildSink,
@@ -37,7 +37,7 @@ from bireme.runtime.memory.ledger import Reservation
 from bireme.runtime.next_inputs import batch_task, split_task
 from bireme.runtime.outputs import keep_columns, note_dropped, put_nothing, put_outputs
 from bireme.runtime.preload.shared import SharedBytes
-from bireme.runtime.relief import Relief, tell_relievable
+from bireme.runtime.relief import Relief, keeps_too_much, tell_relievable
 from bireme.runtime.rounds import Rounds
 from bireme.storage.base import Split
 
@@ -162,8 +162,7 @@ class LivePipeline:
         if self.phase is Phase.FINISHING:
             task = Task(self, self.stage, graph.next_task_id(), TaskKind.FINISH, self.next_part)
             self.next_part += 1
-            # A build's state counts what its end needs.
-            task.basis = 0 if isinstance(self.pipeline.sink, BuildSink) else self.costs.state_bytes // self.parts
+            task.basis = self.costs.state_bytes // self.parts
         elif self.rounds is not None:
             task = self.rounds.next_task()
             self.number(task)
@@ -181,6 +180,8 @@ class LivePipeline:
     def estimate(self, task: Task) -> int:
         if task.kind is TaskKind.RELIEVE:
             return self.costs.relievable.step_bytes
+        if task.kind is TaskKind.FINISH and isinstance(self.pipeline.sink, BuildSink):
+            return 0  # the state of a build counts what its end needs
         return self.costs.history.estimate(task.basis)
 
     def is_brief(self, task: Task) -> bool:
@@ -287,7 +288,10 @@ class LivePipeline:
         """Goes on to the next phase when this one is over."""
         if self.relief is not None and self.in_flight == 0:
             self.relief.advance()
-        if self.phase is Phase.OPEN and self.relief is None and not self._requeued and self._rounds_over():
+        over = self.phase is Phase.OPEN and self.relief is None and not self._requeued and self._rounds_over()
+        if over and keeps_too_much(self):
+            self.relieve(NO_CAUSE)
+        elif over:
             self.phase = Phase.FINISHING
             tell_relievable(self, is_open=False)
             if not isinstance(self.pipeline.sink, BuildSink):

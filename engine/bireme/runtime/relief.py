@@ -11,9 +11,12 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from bireme.data.ids import EventId
+from bireme.data.tier import Tier
 from bireme.observe.event import StateRelieved
 from bireme.operators.base import NOTHING
+from bireme.plan.physical import BuildSink
 from bireme.runtime.compute.task import Task, TaskKind
+from bireme.runtime.round_policy import tables_bytes_max
 
 if TYPE_CHECKING:
     from bireme.runtime.pipeline import LivePipeline
@@ -65,6 +68,15 @@ class Relief:
             self._pipeline.relief = None
         if not self.done.done():
             self.done.set_result(None)
+
+
+def keeps_too_much(pipeline: LivePipeline) -> bool:
+    """Whether a join table that is about to be made would leave too little memory for those that probe it."""
+    if not isinstance(pipeline.pipeline.sink, BuildSink) or not pipeline.costs.relievable.nbytes:
+        return False
+    graph = pipeline.graph
+    builds = [live for live in graph.pipelines.values() if isinstance(live.pipeline.sink, BuildSink)]
+    return sum([live.costs.state_bytes for live in builds]) > tables_bytes_max(graph.ledger.limits[Tier.DEVICE])
 
 
 def tell_relievable(pipeline: LivePipeline, *, is_open: bool) -> None:

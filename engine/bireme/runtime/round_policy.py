@@ -1,4 +1,4 @@
-"""How a partition of a join that did not fit in memory is done. Decides only."""
+"""How much of joins is in memory, and how a partition is done that is not. Decides only."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ _CUTS_MAX: Final = 5
 _UNDIVIDED: Final = 0.75
 
 
+# Of the memory limit: join tables that are whole. Once they are probed they cannot be given up, and those who probe
+# them need room too.
+_TABLES_SHARE: Final = 0.7
+
+
 class How(Enum):
     """What becomes of a partition."""
 
@@ -21,6 +26,11 @@ class How(Enum):
     JOIN = "joined"
     CUT = "cut"
     LOOP = "joined block by block"
+
+
+def tables_bytes_max(limit: int) -> int:
+    """Bytes that join tables may have together when no more rows come for them."""
+    return int(limit * _TABLES_SHARE)
 
 
 def round_bytes_max(limit: int) -> int:
