@@ -43,6 +43,8 @@ def table_function(node: Node, block: Block) -> Query:
 def unnest(node: Node, block: Block) -> Query:
     """The elements of a list, one a row."""
     check_arguments(node, ("expressions", "alias", "offset", "explode_array"))
+    if node.args.get("offset") or node.args.get("explode_array"):
+        raise Unsupported("unnest WITH ORDINALITY is not supported; number the elements with row_number()")
     (value,) = _bound(node.args["expressions"], "unnest", block) or (None,)
     if value is None or value.type.kind is not Kind.LIST:
         raise TypeFault("unnest takes one list")
