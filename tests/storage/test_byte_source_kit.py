@@ -8,6 +8,7 @@ import pytest
 
 from bireme.backends.native.file_ranges import read_ranges
 from bireme.errors import SourceChanged, SourceMissing, StorageError
+from bireme.storage import local
 from bireme.storage.base import ByteRange
 from bireme.storage.local import LocalByteSource, file_version
 from bireme.storage.memory import MemoryByteSource
@@ -230,6 +231,23 @@ def test_the_page_cache_is_asked_only_about_open_files(tmp_path):
         assert source.is_resident([whole])
         # Past its end nothing can be had without asking the file system.
         assert not source.is_resident([ByteRange(str(path), 3 << 20, 1)])
+
+
+def test_a_file_that_was_resident_some_times_in_a_row_is_asked_less(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    path.write_bytes(bytes(100))
+    ranges = [ByteRange(str(path), start, 10) for start in range(0, 100, 10)]
+    asked = []
+    plainly = local._are_cached
+    monkeypatch.setattr(local, "_are_cached", lambda file, some: asked.append(len(some)) or plainly(file, some))
+    with LocalByteSource() as source:
+        source.read_all(ranges)
+        assert all(source.is_resident(ranges) for _ in range(20))
+        assert asked[0] == 10
+        assert asked[-1] == 1
+        assert not source.is_resident([*ranges, ByteRange(str(path), 100, 10)])
+        assert source.is_resident(ranges)
+        assert asked[-1] == 10, "it is not trusted any more"
 
 
 def test_a_system_that_cannot_tell_has_nothing_resident(tmp_path, monkeypatch):
