@@ -22,7 +22,7 @@ from bireme.backends.native import NativeKernels
 from bireme.cli.tpch.data import TABLES
 from bireme.cli.tpch.selection import QUERY_COUNT, query_text
 from bireme.collector import collector_at_rest
-from bireme.config import Levers
+from bireme.config import config_from
 from bireme.frontend.sql import bind_sql
 from bireme.plan.lower import lower
 from bireme.plan.optimize import optimize
@@ -68,7 +68,7 @@ def main() -> None:
     tables = SessionTables()
     for table in TABLES:
         tables.register(table, arguments.folder / f"{table}.parquet")
-    planner = Planner(tables, NativeKernels(), 2, Levers())
+    planner = Planner(tables, NativeKernels(), config_from(threads=2, environment={}))
     rows = []
     print(f"{'ms':4}", *[f"{step:>8}" for step in STEPS])
     for query in range(1, QUERY_COUNT + 1):

@@ -6,24 +6,38 @@
 
 namespace bireme {
 
-Partitioning partition_rows(std::span<const Column* const> keys, int64_t rows, uint32_t partitions) {
-  if (rows > INT32_MAX) throw Unsupported("a batch has more than 2147483647 rows");
-  Buffer hashes(rows * 8);
-  hash_rows(keys, rows, hashes.as<uint64_t>());
-  const uint64_t* hash = hashes.as<uint64_t>();
+namespace {
+
+// The rows by partition, where `partition_of_row` tells it of each.
+template <typename Of>
+Partitioning arranged(int64_t rows, uint32_t partitions, Of partition_of_row) {
   Partitioning result;
   result.offsets.assign(partitions + 1, 0);
-  for (int64_t row = 0; row < rows; ++row) ++result.offsets[partition_of(hash[row], partitions) + 1];
+  for (int64_t row = 0; row < rows; ++row) ++result.offsets[partition_of_row(row) + 1];
   for (uint32_t partition = 0; partition < partitions; ++partition) {
     result.offsets[partition + 1] += result.offsets[partition];
   }
   std::vector<int64_t> next(result.offsets.begin(), result.offsets.end() - 1);
   result.rows = Buffer(rows * 4);
   int32_t* out = result.rows.as<int32_t>();
-  for (int64_t row = 0; row < rows; ++row) {
-    out[next[partition_of(hash[row], partitions)]++] = static_cast<int32_t>(row);
-  }
+  for (int64_t row = 0; row < rows; ++row) out[next[partition_of_row(row)]++] = static_cast<int32_t>(row);
   return result;
+}
+
+}  // namespace
+
+Partitioning partition_rows(std::span<const Column* const> keys, int64_t rows, uint32_t partitions) {
+  if (rows > INT32_MAX) throw Unsupported("a batch has more than 2147483647 rows");
+  Buffer hashes(rows * 8);
+  hash_rows(keys, rows, hashes.as<uint64_t>());
+  const uint64_t* hash = hashes.as<uint64_t>();
+  return arranged(rows, partitions, [=](int64_t row) { return partition_of(hash[row], partitions); });
+}
+
+Partitioning partition_by(std::span<const uint32_t> partition_of_row, uint32_t partitions) {
+  const uint32_t* given = partition_of_row.data();
+  return arranged(static_cast<int64_t>(partition_of_row.size()), partitions,
+                  [=](int64_t row) { return given[row]; });
 }
 
 std::vector<std::vector<OutputColumn>> split(const std::vector<Column>& columns,

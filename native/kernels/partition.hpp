@@ -19,6 +19,9 @@ struct Partitioning {
 // `keys` are the columns that are hashed. Throws Unsupported for keys without a hash.
 Partitioning partition_rows(std::span<const Column* const> keys, int64_t rows, uint32_t partitions);
 
+// The rows by the partition that is given for each. There are at most INT32_MAX rows.
+Partitioning partition_by(std::span<const uint32_t> partition_of_row, uint32_t partitions);
+
 // The columns of each partition; every partition owns its memory, so that it can be given up alone.
 // Throws Unsupported for columns of Kind::Other.
 std::vector<std::vector<OutputColumn>> split(const std::vector<Column>& columns,

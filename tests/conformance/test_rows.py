@@ -184,3 +184,34 @@ def test_sort_of_drawn_batches_as_in_duckdb(backend: Kernels, duck: Duck, data: 
 def test_sort_without_keys_keeps_the_order(backend: Kernels) -> None:
     batch = pa.RecordBatch.from_struct_array(pa.array([{}] * 4, pa.struct([])))
     assert backend.sort_rows(batch, descending=[], nulls_first=[], limit=2).to_pylist() == [0, 1]
+
+
+# ------------------------------------------------------------------------------------------------- ranges
+
+
+@drawn(40)
+@given(data=st.data())
+def test_ranges_are_those_between_the_splitters(backend: Kernels, data: st.DataObject) -> None:
+    types = data.draw(st.lists(st.sampled_from(SORTED), min_size=1, max_size=3))
+    keys = data.draw(batches(types, few=data.draw(st.booleans())))
+    flags = st.lists(st.booleans(), min_size=len(types), max_size=len(types))
+    descending, nulls_first = data.draw(flags), data.draw(flags)
+    order = backend.sort_rows(keys, descending=descending, nulls_first=nulls_first, limit=None)
+    places = data.draw(st.lists(st.integers(0, max(0, keys.num_rows - 1)), max_size=4 if keys.num_rows else 0))
+    splitters = backend.take(keys, order.take(pa.array(sorted(places), pa.int64())))
+    parts = backend.split_by_ranges(keys, keys, splitters, descending=descending, nulls_first=nulls_first)
+    wanted = ReferenceKernels().split_by_ranges(keys, keys, splitters, descending=descending, nulls_first=nulls_first)
+    assert len(parts) == len(places) + 1
+    for part, expected in zip(parts, wanted, strict=True):
+        assert repr([plain(c).to_pylist() for c in part.columns]) == repr(
+            [plain(c).to_pylist() for c in expected.columns]
+        )
+    # Sorted one by one, they are sorted as a whole.
+    whole = backend.take(keys, order)
+    pieces = [
+        backend.take(part, backend.sort_rows(part, descending=descending, nulls_first=nulls_first, limit=None))
+        for part in parts
+    ]
+    for index in range(len(types)):
+        joined = [value for piece in pieces for value in plain(piece.column(index)).to_pylist()]
+        assert repr(joined) == repr(plain(whole.column(index)).to_pylist())

@@ -370,6 +370,20 @@ class Kernels(Protocol):
         """Splits rows by `partition_of` of their hash, keeping their order within a partition."""
         ...
 
+    def split_by_ranges(
+        self,
+        batch: pa.RecordBatch,
+        keys: pa.RecordBatch,
+        splitters: pa.RecordBatch,
+        *,
+        descending: Sequence[bool],
+        nulls_first: Sequence[bool],
+    ) -> list[pa.RecordBatch]:
+        """Splits the rows of `batch` by where their keys fall among `splitters`, which have the same columns and are in
+        order: into those before the first, and for each splitter those from it on; keeping their order within a part.
+        """
+        ...
+
     def take(self, batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
         """The rows at the given positions; a NULL position gives a row of NULLs."""
         ...

@@ -22,6 +22,7 @@ from bireme.operators.join_rounds import JoinRounds, wanted_rows
 from bireme.operators.join_sinks import Build, Match
 from bireme.operators.order import Order
 from bireme.operators.partial_join import PartialJoin
+from bireme.operators.ranges import Ranges, Sample
 from bireme.operators.scalar_value import literal_batch
 from bireme.operators.scan import TableScan, total
 from bireme.operators.sinks import Emit, KeepScalar, LiveSink, Top
@@ -39,6 +40,8 @@ from bireme.plan.physical import (
     Pipeline,
     ProbeStep,
     ProgramStep,
+    RangeSink,
+    SampleSink,
     ScalarSink,
     ScanSource,
     SortStep,
@@ -227,6 +230,10 @@ class PipelineStage:
         match self._pipeline.sink:
             case EmitSink() as sink:
                 return Emit(sink, self._partitions, self._kernels)
+            case SampleSink() as sink:
+                return Sample(sink, schema, self._kernels, self._states)
+            case RangeSink() as sink:
+                return Ranges(sink, self._partitions, schema, self._kernels, self._states, slots)
             case GroupSink() as sink:
                 if self._rounds.are_due:
                     # Rows of a group may come in a round, whatever the splits say.

@@ -25,6 +25,7 @@ from bireme.plan.physical import (
     MatchSink,
     Pipeline,
     ProbeStep,
+    RangeSink,
     ScanSource,
     SortStep,
     TopSink,
@@ -105,7 +106,7 @@ class PipelineStages:
         return PipelineStage(pipeline, self._output_partitions(pipeline), self._kernels, self._states)
 
     def _output_partitions(self, pipeline: Pipeline) -> int:
-        if not isinstance(pipeline.sink, EmitSink | GroupSink | TopSink):
+        if not isinstance(pipeline.sink, EmitSink | RangeSink | GroupSink | TopSink):
             return 1
         return self._dag.edges[pipeline.sink.edge].partitions
 

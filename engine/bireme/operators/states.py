@@ -73,6 +73,13 @@ class TableUses:
 
 
 @dataclass(slots=True)
+class KeySample:
+    """Keys of a share of the rows that came to a sort. Any slot adds to it, in any order."""
+
+    keys: list[pa.RecordBatch] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class QueryStates:
     """The named states of one query, and which levers it may use."""
 
@@ -82,6 +89,7 @@ class QueryStates:
     scalars: dict[str, Literal] = field(default_factory=dict)
     clusters: dict[EdgeId, list[Cluster]] = field(default_factory=dict)
     bounds: dict[PipelineId, LiveBound] = field(default_factory=dict)
+    samples: dict[str, KeySample] = field(default_factory=dict)
     stopped: bool = False
 
     def check(self) -> None:
@@ -113,3 +121,4 @@ class QueryStates:
         self.scalars.clear()
         self.clusters.clear()
         self.bounds.clear()
+        self.samples.clear()

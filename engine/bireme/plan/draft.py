@@ -20,6 +20,8 @@ from bireme.plan.physical import (
     GroupSink,
     Pipeline,
     ProgramStep,
+    RangeSink,
+    SampleSink,
     Sink,
     Source,
     Step,
@@ -129,7 +131,7 @@ def output_edges(sink: Sink) -> tuple[EdgeId, ...]:
     match sink:
         case GroupSink(edge, _, Finals(final)):
             return (edge, final)
-        case EmitSink(edge) | GroupSink(edge) | TopSink(edge):
+        case EmitSink(edge) | SampleSink(edge) | RangeSink(edge) | GroupSink(edge) | TopSink(edge):
             return (edge,)
         case _:
             return ()

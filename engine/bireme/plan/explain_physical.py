@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bireme.data.schema import Schema
 from bireme.plan.explain import format_expr
+from bireme.plan.expr import SortKey
 from bireme.plan.physical import (
     AssumeStep,
     BuildSink,
@@ -21,6 +22,8 @@ from bireme.plan.physical import (
     Pipeline,
     ProbeStep,
     ProgramStep,
+    RangeSink,
+    SampleSink,
     ScalarSink,
     ScanSource,
     Sink,
@@ -103,12 +106,17 @@ def _step(step: Step, schema: Schema) -> str:
         case MergeGroupsStep(spec):
             return f"merge groups: {_aggregates(spec)}"
         case SortStep(keys, limit, offset):
-            ordered = ", ".join(f"{format_expr(k.expr, schema)}{' desc' if k.descending else ''}" for k in keys)
-            return f"sort by {ordered}" + (f" limit {limit} offset {offset}" if limit is not None else "")
+            return f"sort by {_ordered(keys, schema)}" + (
+                f" limit {limit} offset {offset}" if limit is not None else ""
+            )
         case AssumeStep(one, other):
             return f"assume {schema.names[one]}#{one} = {schema.names[other]}#{other}"
         case WindowStep(_, names):
             return f"window {', '.join(names)}"
+
+
+def _ordered(keys: tuple[SortKey, ...], schema: Schema) -> str:
+    return ", ".join([f"{format_expr(key.expr, schema)}{' desc' if key.descending else ''}" for key in keys])
 
 
 def _sink(sink: Sink, schema: Schema, dag: Dag) -> str:
@@ -116,6 +124,10 @@ def _sink(sink: Sink, schema: Schema, dag: Dag) -> str:
         case EmitSink(edge, keys):
             split = f" by hash of {', '.join(schema.names[key] for key in keys)}" if keys else ""
             return f"{_edge(dag.edges[edge])}{split}"
+        case SampleSink(edge, keys):
+            return f"{_edge(dag.edges[edge])}, with a sample by {_ordered(keys, schema)}"
+        case RangeSink(edge, keys):
+            return f"{_edge(dag.edges[edge])} by ranges of {_ordered(keys, schema)}"
         case GroupSink(edge, spec):
             return f"{_edge(dag.edges[edge])}: group by {len(spec.key_types)} keys, {_aggregates(spec)}"
         case TopSink(edge, _, limit):

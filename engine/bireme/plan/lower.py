@@ -29,6 +29,8 @@ from bireme.plan.physical import (
     EmitSink,
     LimitStep,
     ProgramStep,
+    RangeSink,
+    SampleSink,
     Scalar,
     ScalarSink,
     ScanSource,
@@ -59,11 +61,16 @@ from bireme.plan.statistics.estimator import Estimator
 from bireme.plan.statistics.matching import covered
 from bireme.plan.top_bound import with_bounds
 from bireme.plan.tree import all_columns, column, columns_in, holds_subquery, map_expr, mask_of, remap
+from bireme.units import GIB, MIB
 
 # A partition should hold enough groups to be worth a task of its own (about a millisecond of merging).
 _GROUPS_PER_PARTITION: Final = 16_384
 # Above this many rows a top-n keeps so much per slot that sorting everything once is as good.
 _TOP_ROWS_MAX: Final = 65_536
+# Sorting fewer rows takes a few milliseconds.
+_ROWS_PER_RANGE: Final = 131_072
+_RANGES_MAX: Final = 512
+_KEPT_BYTES_MAX: Final = 32 * MIB
 _ALL_LEVERS: Final = Levers()
 
 
@@ -73,14 +80,16 @@ def lower(
     estimates: Estimator,
     shared: Collection[Rel],
     partitions_max: int,
+    partition_bytes_max: int = GIB,
     levers: Levers = _ALL_LEVERS,
 ) -> Dag:
     """The Dag that computes `plan`.
 
     `estimates` are of the run that made `plan`, `shared` are the relations to run once although read more than once,
-    `partitions_max` limits the hash partitions of one edge (a small multiple of the compute slots is right).
+    `partitions_max` limits the partitions of one edge (a small multiple of the compute slots is right) where none of
+    them is expected to be larger than `partition_bytes_max`.
     """
-    lowering = Lowering(estimates, shared, partitions_max, levers)
+    lowering = Lowering(estimates, shared, partitions_max, partition_bytes_max, levers)
     opened = lowering.open(plan)
     result = lowering.draft.edge("result", opened.schema, opened.rows)
     lowering.draft.close(opened, EmitSink(result))
@@ -101,19 +110,28 @@ def _with_runtime_filters(dag: Dag, estimates: MemberEstimates) -> Dag:
 class Lowering:
     """One run of `lower`: the draft so far, and what has been lowered once already."""
 
-    def __init__(self, estimates: Estimator, shared: Collection[Rel], partitions_max: int, levers: Levers) -> None:
+    def __init__(
+        self,
+        estimates: Estimator,
+        shared: Collection[Rel],
+        partitions_max: int,
+        partition_bytes_max: int,
+        levers: Levers,
+    ) -> None:
         self.draft = Draft()
         self.estimates = estimates
         self.rows = estimates.rows
         self.levers = levers
         self._shared = frozenset(shared)
         self._partitions_max = partitions_max
+        self.partition_bytes_max = partition_bytes_max
         self._materialised: dict[Rel, EdgeId] = {}
         self._scalars: dict[ScalarSubquery, tuple[Scalar, PipelineId]] = {}
         # The join tables that further joins may use, by what they are made of.
         self.built: dict[tuple[Rel, tuple[Expr, ...], int, bool], tuple[str, PipelineId]] = {}
         self._tables: dict[str, tuple[Rel, tuple[Expr, ...]]] = {}
         self._scans: dict[tuple[str, str], Scan] = {}
+        self._samples = 0
 
     def open(self, rel: Rel) -> Opened:
         """A pipeline that gives the rows of `rel`, without a sink."""
@@ -197,6 +215,17 @@ class Lowering:
             known = (scalar, self.draft.close(opened, ScalarSink(scalar.scalar)))
             self._scalars[subquery] = known
         return known
+
+    def sample_name(self) -> str:
+        """A fresh name for a sample of keys."""
+        self._samples += 1
+        return f"sample{self._samples - 1}"
+
+    def sort_partitions(self, opened: Opened) -> int:
+        """In how many ranges to sort: enough for all slots, and none too large for its share of memory."""
+        fitting = opened.rows * opened.schema.row_bytes / self.partition_bytes_max
+        wanted = max(fitting, min(self._partitions_max, opened.rows / _ROWS_PER_RANGE))
+        return int(min(wanted, _RANGES_MAX)) if wanted >= 2 else 1
 
     def groups_partitions(self, groups: float) -> int:
         """How many hash partitions are right for this many groups."""
@@ -287,10 +316,28 @@ def _sort(lowering: Lowering, rel: Sort) -> Opened:
     keys = tuple([SortKey(lowering.bind(key.expr, opened), key.descending, key.nulls_first) for key in rel.keys])
     if rel.limit is not None and rel.limit + rel.offset <= _TOP_ROWS_MAX:
         return _top(lowering, rel, opened, keys, rel.limit)
+    partitions = lowering.sort_partitions(opened) if rel.limit is None and not rel.offset else 1
+    if partitions > 1:
+        return _sort_by_ranges(lowering, opened, keys, partitions)
     edge = lowering.draft.edge("sort", opened.schema, opened.rows)
     lowering.draft.close(opened, EmitSink(edge))
     ordered = lowering.draft.from_edge(edge, Take.PARTITION, "sort")
     ordered.add(SortStep(keys, rel.limit, rel.offset), rel.schema)
+    return ordered
+
+
+def _sort_by_ranges(lowering: Lowering, opened: Opened, keys: tuple[SortKey, ...], partitions: int) -> Opened:
+    """Rows are gathered, cut into ranges that a sample of them tells apart, and each range is sorted alone."""
+    schema, sample = opened.schema, lowering.sample_name()
+    positioned = Schema((*schema.fields, Field("position", INT64, False)))
+    gathered = lowering.draft.edge("unsorted", schema, opened.rows)
+    cut = lowering.draft.from_edge(gathered, Take.STREAM, "ranges")
+    cut.after.add(lowering.draft.close(opened, SampleSink(gathered, keys, sample)))
+    edge = lowering.draft.edge("sort", positioned, opened.rows, partitions)
+    lowering.draft.close(cut, RangeSink(edge, keys, sample, min(lowering.partition_bytes_max, _KEPT_BYTES_MAX)))
+    ordered = lowering.draft.from_edge(edge, Take.PARTITION, "sort")
+    ordered.add(SortStep((*keys, SortKey(Column(len(schema), INT64))), None, 0), positioned)
+    ordered.project(all_columns(schema), schema.names, schema)
     return ordered
 
 

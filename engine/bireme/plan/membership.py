@@ -32,6 +32,8 @@ from bireme.plan.physical import (
     Pipeline,
     ProbeStep,
     ProgramStep,
+    RangeSink,
+    SampleSink,
     ScanSource,
     SortStep,
     Step,
@@ -138,7 +140,7 @@ class Memberships:
                 self._uses.setdefault(step.table, []).append((pipeline, index))
             facts = self._facts_after(step, facts)
         match pipeline.sink:
-            case EmitSink(edge) | TopSink(edge):
+            case EmitSink(edge) | SampleSink(edge) | RangeSink(edge) | TopSink(edge):
                 self._put_facts(edge, facts)
             case GroupSink(edge, spec):
                 self._put_facts(edge, _within(facts, len(spec.key_types)))
@@ -198,7 +200,7 @@ class Memberships:
 
     def _sink_demands(self, pipeline: Pipeline) -> Members:
         match pipeline.sink:
-            case EmitSink(edge):
+            case EmitSink(edge) | SampleSink(edge) | RangeSink(edge):
                 return self._edge_demands(edge)
             case GroupSink(edge, spec):
                 return _within(self._edge_demands(edge), len(spec.key_types))

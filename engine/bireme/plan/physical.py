@@ -228,6 +228,28 @@ class EmitSink(Node):
 
 
 @node
+class SampleSink(Node):
+    """Puts batches on an edge as they come, and keeps the keys of a share of the rows as the sample `sample`."""
+
+    edge: EdgeId
+    keys: tuple[SortKey, ...]
+    sample: str
+
+
+@node
+class RangeSink(Node):
+    """Appends each row's position (INT64) and splits rows over the partitions of an edge: each has a range of the order
+    `keys`, as the sample `sample` tells ranges of about equal size apart. Partitions that are sorted one by one, by the
+    keys and the position, follow each other in order. A slot keeps up to `kept_bytes_max` of small pieces back.
+    """
+
+    edge: EdgeId
+    keys: tuple[SortKey, ...]
+    sample: str
+    kept_bytes_max: int
+
+
+@node
 class Finals(Node):
     """Groups that are whole as soon as their split has passed go straight on, to `edge`, with their results.
 
@@ -296,7 +318,7 @@ class ScalarSink(Node):
     scalar: str
 
 
-Sink = EmitSink | GroupSink | TopSink | MatchSink | BuildSink | ScalarSink
+Sink = EmitSink | SampleSink | RangeSink | GroupSink | TopSink | MatchSink | BuildSink | ScalarSink
 
 
 @node

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from bireme.data.ids import EdgeId
 from bireme.data.schema import Schema
+from bireme.data.types import INT64, Field
 from bireme.errors import EngineBug
 from bireme.plan.draft import output_edges
 from bireme.plan.explain_physical import explain_dag
@@ -24,6 +26,8 @@ from bireme.plan.physical import (
     Pipeline,
     ProbeStep,
     ProgramStep,
+    RangeSink,
+    SampleSink,
     Scalar,
     ScalarSink,
     ScanSource,
@@ -55,6 +59,7 @@ class _Check:
         sinks = [(pipeline, pipeline.sink) for pipeline in dag.pipelines]
         self._tables = {sink.table: (pipeline, sink) for pipeline, sink in sinks if isinstance(sink, BuildSink)}
         self._scalars = {sink.scalar: pipeline for pipeline, sink in sinks if isinstance(sink, ScalarSink)}
+        self._samples = {sink.sample: pipeline for pipeline, sink in sinks if isinstance(sink, SampleSink)}
         self._done_before: list[set[int]] = []
 
     def all(self) -> Iterator[str]:
@@ -161,8 +166,16 @@ class _Check:
     def _sink(self, pipeline: Pipeline, schema: Schema) -> Iterator[str]:
         match pipeline.sink:
             case EmitSink(edge):
-                if self._dag.edges[edge].schema.types != schema.types:
-                    yield f"it puts {schema} on edge {edge}"
+                yield from self._put(schema, edge)
+            case SampleSink(edge, keys):
+                yield from self._put(schema, edge)
+                yield from self._exprs(pipeline, [key.expr for key in keys], schema)
+            case RangeSink(edge, keys, sample):
+                yield from self._put(_positioned(schema), edge)
+                yield from self._exprs(pipeline, [key.expr for key in keys], schema)
+                maker = self._samples.get(sample)
+                if maker is None or maker.id not in self._done_before[pipeline.id]:
+                    yield f"it does not wait for {sample}"
             case GroupSink(_, spec, finals):
                 if schema.types[: len(spec.key_types)] != spec.key_types:
                     yield "its groups have other keys than it gives"
@@ -176,6 +189,10 @@ class _Check:
             case BuildSink(_, keys):
                 yield from self._exprs(pipeline, keys, schema)
 
+    def _put(self, schema: Schema, edge: EdgeId) -> Iterator[str]:
+        if self._dag.edges[edge].schema.types != schema.types:
+            yield f"it puts {schema} on edge {edge}"
+
     def _exprs(self, pipeline: Pipeline, exprs: Sequence[Expr], schema: Schema) -> Iterator[str]:
         for part in [part for expr in exprs for part in walk(expr)]:
             if isinstance(part, Column) and not (
@@ -186,3 +203,7 @@ class _Check:
                 maker = self._scalars.get(part.scalar)
                 if maker is None or maker.id not in self._done_before[pipeline.id]:
                     yield f"it does not wait for {part.scalar}"
+
+
+def _positioned(schema: Schema) -> Schema:
+    return Schema((*schema.fields, Field("position", INT64, False)))

@@ -26,6 +26,7 @@ from bireme.plan.physical import (
     LimitStep,
     MatchSink,
     Pipeline,
+    SampleSink,
     ScanSource,
     Take,
 )
@@ -105,7 +106,7 @@ class LivePipeline:
         pipeline = self.pipeline
         if any(isinstance(step, LimitStep) for step in pipeline.steps):
             return False
-        return isinstance(pipeline.sink, EmitSink | MatchSink | BuildSink)
+        return isinstance(pipeline.sink, EmitSink | SampleSink | MatchSink | BuildSink)
 
     @property
     def splittable(self) -> bool:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from bireme.backends.base import Kernels
 from bireme.collector import collector_at_rest
-from bireme.config import Levers
+from bireme.config import Config, Levers
 from bireme.data.schema import Schema
 from bireme.plan.context import PlanContext
 from bireme.plan.expr import Expr
@@ -24,21 +24,25 @@ from bireme.plan.relation import Rel
 from bireme.plan.rules.share import shared
 from bireme.plan.statistics import StatisticsCache
 from bireme.session.tables import SessionTables
+from bireme.units import MIB
 
 # Plans hold no data; the limit keeps a session that never repeats itself from growing.
 _PLANS_KEPT_MAX: Final = 64
 # Two partitions per compute slot even out their sizes; more only cut them smaller.
 _PARTITIONS_PER_SLOT: Final = 2
+# A task that sorts a partition holds it, its keys and what it gives; another one waits behind it.
+_MEMORY_SHARES: Final = 8
 
 
 class Planner:
     """Plans the queries of a session."""
 
-    def __init__(self, tables: SessionTables, kernels: Kernels, slots: int, levers: Levers) -> None:
+    def __init__(self, tables: SessionTables, kernels: Kernels, config: Config) -> None:
         self._tables = tables
         self._kernels = kernels
-        self._partitions_max = max(4, _PARTITIONS_PER_SLOT * slots)
-        self._levers = levers
+        self._partitions_max = max(4, _PARTITIONS_PER_SLOT * config.threads)
+        self._partition_bytes_max = max(MIB, config.memory_bytes_max // (_MEMORY_SHARES * config.threads))
+        self._levers = config.levers
         self._cache = StatisticsCache()
         self._planned: dict[Rel, tuple[Rel, Dag]] = {}
         self._lock = threading.Lock()
@@ -86,6 +90,7 @@ class Planner:
             estimates=context.estimates,
             shared=shared(optimized),
             partitions_max=self._partitions_max,
+            partition_bytes_max=self._partition_bytes_max,
             levers=levers,
         )
         return optimized, dag

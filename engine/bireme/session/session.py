@@ -72,7 +72,7 @@ class Session:
         self._tables = SessionTables()
         self._statements = Statements()
         self._limits = RunLimits(config.threads, config.memory_bytes_max)
-        self._planner = Planner(self._tables, self._kernels, config.threads, config.levers)
+        self._planner = Planner(self._tables, self._kernels, config)
         self._loop = LoopThread("bireme-loop")
         self._house = House(config, range_reader_of(config.backend))
         try:

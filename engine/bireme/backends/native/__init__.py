@@ -98,10 +98,23 @@ class NativeKernels:
             parts = _kernels.partition(batch, list(columns), partitions)
         except Unsupported:
             return self._partition_by_take(batch, columns, partitions)
-        dictionaries = [column.dictionary if _is_encoded(column) else None for column in batch.columns]
-        if all(dictionary is None for dictionary in dictionaries):
-            return [_renamed(pa.record_batch(part), batch) for part in parts]
-        return [_with_dictionaries(pa.record_batch(part), batch, dictionaries) for part in parts]
+        return _like(batch, parts)
+
+    def split_by_ranges(
+        self,
+        batch: pa.RecordBatch,
+        keys: pa.RecordBatch,
+        splitters: pa.RecordBatch,
+        *,
+        descending: Sequence[bool],
+        nulls_first: Sequence[bool],
+    ) -> list[pa.RecordBatch]:
+        try:
+            return _like(batch, _kernels.split_by_ranges(batch, keys, splitters, descending, nulls_first))
+        except Unsupported:
+            return self._reference().split_by_ranges(
+                batch, keys, splitters, descending=descending, nulls_first=nulls_first
+            )
 
     def _partition_by_take(
         self, batch: pa.RecordBatch, columns: Sequence[int], partitions: int
@@ -143,6 +156,14 @@ def pool_quota() -> _kernels.PoolQuota:
 
 def _is_encoded(column: pa.Array) -> bool:
     return isinstance(column, pa.DictionaryArray)
+
+
+def _like(batch: pa.RecordBatch, parts: Sequence[_kernels.Exported]) -> list[pa.RecordBatch]:
+    """Exported parts of a batch, with its names and its dictionaries."""
+    dictionaries = [column.dictionary if _is_encoded(column) else None for column in batch.columns]
+    if all(dictionary is None for dictionary in dictionaries):
+        return [_renamed(pa.record_batch(part), batch) for part in parts]
+    return [_with_dictionaries(pa.record_batch(part), batch, dictionaries) for part in parts]
 
 
 def _renamed(part: pa.RecordBatch, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -16,7 +16,7 @@ from bireme.backends.reference.keys import sort_rows
 from bireme.backends.reference.rows import split, take_rows
 from bireme.backends.reference.vectors import nulls_of
 from bireme.backends.reference.windows import compute_window
-from bireme.data.record import record_batch
+from bireme.data.record import joined, record_batch
 from bireme.data.schema import Schema
 from bireme.data.types import DataType
 from bireme.plan.expr import Column, Expr, WindowCall
@@ -115,6 +115,24 @@ class ReferenceKernels:
     def partition(self, batch: pa.RecordBatch, columns: Sequence[int], partitions: int) -> list[pa.RecordBatch]:
         hashes = hash_rows([batch.column(index) for index in columns], batch.num_rows)
         return split(batch, hashes, partitions)
+
+    def split_by_ranges(
+        self,
+        batch: pa.RecordBatch,
+        keys: pa.RecordBatch,
+        splitters: pa.RecordBatch,
+        *,
+        descending: Sequence[bool],
+        nulls_first: Sequence[bool],
+    ) -> list[pa.RecordBatch]:
+        columns = joined([splitters, keys]).columns
+        order = np.asarray(sort_rows(columns, descending, nulls_first, splitters.num_rows + keys.num_rows))
+        is_row = order >= splitters.num_rows
+        ranges = np.empty(keys.num_rows, np.int64)
+        # Splitters come first among equal ones, since sorting is stable.
+        ranges[order[is_row] - splitters.num_rows] = np.cumsum(~is_row)[is_row]
+        parts = [np.flatnonzero(ranges == part) for part in range(splitters.num_rows + 1)]
+        return [self.take(batch, pa.array(rows)) for rows in parts]
 
     def take(self, batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
         missing = nulls_of(rows)

@@ -1,0 +1,166 @@
+"""Cutting rows into ranges of an order, so that each can be sorted alone: all slots at once, and in little memory.
+
+Rule: where to cut is learnt from a sample of the keys of all rows, taken while they are gathered; nothing but speed
+depends on it. Rows take their position along, so pieces of a range may come in any order. Small pieces are kept until
+there are enough rows, since each costs its readers, and a spill store, something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from bireme.backends.base import Kernels
+from bireme.data import arrays
+from bireme.data.batch import measure
+from bireme.data.record import joined, plain, record_batch, slices
+from bireme.data.schema import Schema
+from bireme.operators.base import Emission, Relievable, Unrelieved
+from bireme.operators.filter_project import KeyColumns
+from bireme.operators.group import SEQUENCE_SHIFT
+from bireme.operators.states import KeySample, QueryStates
+from bireme.plan.physical import RangeSink, SampleSink
+from bireme.storage.base import BATCH_ROWS_MAX
+
+# One row in so many is in the sample: ranges differ in size by less than a tenth where each has 50,000 rows.
+_SAMPLED_EVERY: Final = 512
+# Pieces of fewer rows are kept until there are more.
+_PIECE_ROWS_MIN: Final = 4_096
+# Larger dictionaries would be copied with every piece.
+_ENTRIES_MAX: Final = 256
+
+
+class Sample(Unrelieved):
+    """A `SampleSink` at work."""
+
+    nbytes = 0
+    fallbacks: tuple[str, ...] = ()
+
+    def __init__(self, sink: SampleSink, schema: Schema, kernels: Kernels, states: QueryStates) -> None:
+        self._edge = sink.edge
+        self._kernels = kernels
+        self._keys = KeyColumns([key.expr for key in sink.keys], schema, kernels, states)
+        self._sample = states.samples[sink.sample] = KeySample()
+
+    def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+        emissions: list[Emission] = []
+        for batch in batches:
+            chosen = np.arange(batch.num_rows // 2 % _SAMPLED_EVERY, batch.num_rows, _SAMPLED_EVERY, dtype=np.int64)
+            self._sample.keys.append(self._keys.run(self._kernels.take(batch, pa.array(chosen))))
+            emissions += [Emission(self._edge, 0, piece) for piece in slices(batch, BATCH_ROWS_MAX)]
+        return emissions
+
+    def finish_parts(self) -> int:
+        return 0
+
+    def finish(self, part: int) -> list[Emission]:
+        return []
+
+
+class _Kept:
+    """Pieces of one slot, by range, that are to become longer ones."""
+
+    def __init__(self) -> None:
+        self.pieces: dict[int, list[pa.RecordBatch]] = {}
+        self.nbytes = 0
+
+    def add(self, parts: Sequence[pa.RecordBatch]) -> None:
+        for index, part in enumerate(parts):
+            if part.num_rows:
+                self.pieces.setdefault(index, []).append(part)
+        self.nbytes += sum([measure(part) for part in parts])
+
+    def clear(self) -> None:
+        self.pieces.clear()
+        self.nbytes = 0
+
+
+class Ranges(Unrelieved):
+    """A `RangeSink` at work."""
+
+    fallbacks: tuple[str, ...] = ()
+
+    def __init__(
+        self, sink: RangeSink, partitions: int, schema: Schema, kernels: Kernels, states: QueryStates, slots: int
+    ) -> None:
+        self._edge = sink.edge
+        self._kept_bytes_max = sink.kept_bytes_max
+        self._kernels = kernels
+        self._names = (*schema.names, "position")
+        self._keys = KeyColumns([key.expr for key in sink.keys], schema, kernels, states)
+        self._descending = [key.descending for key in sink.keys]
+        self._nulls_first = [key.nulls_first for key in sink.keys]
+        self._splitters = self._chosen(states.samples[sink.sample], partitions)
+        self._slots = [_Kept() for _ in range(slots + 1)]
+
+    @property
+    def nbytes(self) -> int:
+        return sum([kept.nbytes for kept in self._slots])
+
+    def _chosen(self, sample: KeySample, partitions: int) -> pa.RecordBatch | None:
+        """Keys that cut what was sampled into parts of about equal size; None where it is one part."""
+        found = [batch for batch in sample.keys if batch.num_rows]
+        if not found or partitions == 1:
+            return None
+        all_keys = joined(found)
+        order = self._kernels.sort_rows(
+            all_keys, descending=self._descending, nulls_first=self._nulls_first, limit=None
+        )
+        places = [part * len(order) // partitions for part in range(1, partitions)]
+        return self._kernels.take(all_keys, order.take(pa.array(places)))
+
+    def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+        emissions: list[Emission] = []
+        kept = self._slots[slot]
+        position = sequence << SEQUENCE_SHIFT
+        for batch in batches:
+            positions = arrays.from_numpy(np.arange(position, position + batch.num_rows, dtype=np.int64))
+            position += batch.num_rows
+            columns = [_light(column) for column in batch.columns]
+            whole = record_batch([*columns, positions], self._names, batch.num_rows)
+            parts = self._cut(whole, self._keys.run(batch))
+            if batch.num_rows >= _PIECE_ROWS_MIN * len(parts):
+                emissions += [Emission(self._edge, index, part) for index, part in enumerate(parts) if part.num_rows]
+                continue
+            kept.add(parts)
+            if kept.nbytes >= self._kept_bytes_max:
+                emissions += self._let_go(slot)
+        return emissions
+
+    def _cut(self, batch: pa.RecordBatch, keys: pa.RecordBatch) -> list[pa.RecordBatch]:
+        if self._splitters is None:
+            return [batch]
+        return self._kernels.split_by_ranges(
+            batch, keys, self._splitters, descending=self._descending, nulls_first=self._nulls_first
+        )
+
+    def _let_go(self, slot: int) -> list[Emission]:
+        kept = self._slots[slot]
+        emissions = [Emission(self._edge, index, joined(pieces)) for index, pieces in sorted(kept.pieces.items())]
+        # Only now: a call that runs out of memory has lost nothing.
+        kept.clear()
+        return emissions
+
+    def relievable(self) -> Relievable:
+        return Relievable(self.nbytes, max([kept.nbytes for kept in self._slots]))
+
+    def relief_parts(self) -> int:
+        return len(self._slots)
+
+    def relieve(self, part: int) -> list[Emission]:
+        return self._let_go(part)
+
+    def finish_parts(self) -> int:
+        return len(self._slots)
+
+    def finish(self, part: int) -> list[Emission]:
+        return self._let_go(part)
+
+
+def _light(column: pa.Array) -> pa.Array:
+    """The column without a dictionary that is large beside a piece."""
+    is_large = isinstance(column, pa.DictionaryArray) and len(column.dictionary) > _ENTRIES_MAX
+    return plain(column) if is_large else column

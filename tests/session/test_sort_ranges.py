@@ -1,0 +1,103 @@
+"""Sorts of many rows: cut into ranges, each sorted alone, in memory and out of it, and the whole as one stable sort."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+import bireme as bm
+
+ROWS = 300_000
+
+
+# Columns of drawn values: the hash of a row and a letter is as good as a draw, and the same on every run.
+COLUMNS = """
+    i as row,
+    case when hash(i, 'a') % 100 > 0 then (hash(i, 'b') % 2000000000)::bigint - 1000000000 end as drawn,
+    (i // 9)::int as rising,
+    case hash(i, 'c') % 4 when 3 then null else hash(i, 'c') % 4 end::tinyint as few,
+    7::smallint as one,
+    case hash(i, 'd') % 4 when 0 then 'nan'::double when 1 then -0.0 when 2 then 0.0
+        else (hash(i, 'e') % 1000000) / 1e5 - 5 end::double as real,
+    'same start ' || hash(i, 'f') % 1000000 as text,
+    case hash(i, 'g') % 5 when 0 then 'ab' when 1 then 'abc' when 2 then '' when 3 then 'ünder' end as word,
+    'payload ' || i || repeat('x', (i % 70)::int) as wide
+"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ranges") / "t.parquet"
+    with duckdb.connect() as made:
+        made.execute(
+            f"copy (select {COLUMNS} from range({ROWS}) as r(i) order by i) "
+            f"to '{path}' (format parquet, row_group_size 40960)"
+        )
+    return path
+
+
+@pytest.fixture(params=["1GiB", "8MiB"])
+def session(request: pytest.FixtureRequest, file: Path, tmp_path: Path) -> Iterator[bm.Session]:
+    with bm.connect(threads=2, memory_limit=request.param, spill_folder=tmp_path / "spill") as session:
+        session.register("t", str(file))
+        yield session
+
+
+@pytest.fixture(scope="module")
+def oracle(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as oracle:
+        oracle.execute(f"create table t as select * from '{file}'")
+        yield oracle
+
+
+ORDERS = [
+    "drawn desc nulls first",
+    "rising, text desc",
+    "few nulls last, real desc, drawn",
+    "one",
+    "one, word nulls first",
+    "real",
+    "text",
+    "drawn % 1000, text",
+]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_ranges_follow_each_other_in_one_stable_order(
+    session: bm.Session, oracle: duckdb.DuckDBPyConnection, order: str
+) -> None:
+    got = session.sql(f"select row, wide from t where row % 50 <> 3 order by {order}").collect()
+    wanted = oracle.sql(f"select row, wide from t where row % 50 <> 3 order by {order}, row").arrow()
+    wanted = wanted.read_all() if hasattr(wanted, "read_all") else wanted
+    assert got.column("row").to_pylist() == wanted.column("row").to_pylist()
+    assert got.column("wide").to_pylist() == wanted.column("wide").to_pylist()
+
+
+def test_what_does_not_fit_is_spilled_and_told(file: Path, tmp_path: Path) -> None:
+    text = "select * from t order by text"
+    with bm.connect(threads=2, memory_limit="8MiB", spill_folder=tmp_path) as session:
+        session.register("t", str(file))
+        explained = session.sql(text).explain(analyze=True, physical=True)
+    assert "by ranges of text#" in explained
+    assert "spilled" in explained or "demoted" in explained, explained
+
+
+def test_a_sorted_result_streams_to_a_file(file: Path, session: bm.Session, tmp_path: Path) -> None:
+    target = tmp_path / "sorted.parquet"
+    session.sql("select * from t order by drawn, text").sink_parquet(target)
+    keys = pq.read_table(target, columns=["row", "drawn"])
+    drawn = keys.column("drawn").to_pylist()
+    values = [value for value in drawn if value is not None]
+    assert values == sorted(values)
+    assert drawn[len(values) :] == [None] * (ROWS - len(values))
+    assert sorted(keys.column("row").to_pylist()) == list(range(ROWS))
+
+
+def test_no_rows_and_few_rows(session: bm.Session) -> None:
+    assert session.sql("select row from t where drawn > 5000000000 order by text").collect().num_rows == 0
+    got = session.sql("select row from t where row in (5, 299999, 7) order by row desc").collect()
+    assert got.column("row").to_pylist() == [299_999, 7, 5]
