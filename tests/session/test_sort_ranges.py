@@ -41,8 +41,13 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=["1GiB", "8MiB"])
-def session(request: pytest.FixtureRequest, file: Path, tmp_path: Path) -> Iterator[bm.Session]:
-    with bm.connect(threads=2, memory_limit=request.param, spill_folder=tmp_path / "spill") as session:
+def memory(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def session(memory: str, file: Path, tmp_path: Path) -> Iterator[bm.Session]:
+    with bm.connect(threads=2, memory_limit=memory, spill_folder=tmp_path / "spill") as session:
         session.register("t", str(file))
         yield session
 
@@ -101,3 +106,21 @@ def test_no_rows_and_few_rows(session: bm.Session) -> None:
     assert session.sql("select row from t where drawn > 5000000000 order by text").collect().num_rows == 0
     got = session.sql("select row from t where row in (5, 299999, 7) order by row desc").collect()
     assert got.column("row").to_pylist() == [299_999, 7, 5]
+
+
+WINDOWS = [
+    "row_number() over (partition by few order by drawn, row)",
+    "rank() over (partition by rising order by text), sum(drawn) over (partition by rising, word order by row)",
+    "count(*) over (partition by one, word)",
+    "lag(drawn) over (order by row)",
+]
+
+
+@pytest.mark.parametrize("calls", WINDOWS)
+def test_windows_in_partitions(session: bm.Session, memory: str, oracle: duckdb.DuckDBPyConnection, calls: str) -> None:
+    text = f"select row, wide, {calls} from t where row % 3 = 1 or drawn > 0"
+    frame = session.sql(text)
+    got = sorted(zip(*(column.to_pylist() for column in frame.collect().columns), strict=True))
+    assert got == sorted(oracle.sql(text).fetchall())
+    is_cut = "by hash of" in frame.explain(physical=True)
+    assert is_cut == (memory == "8MiB" and "partition by" in calls)

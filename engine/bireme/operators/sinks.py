@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from bireme.backends.base import Kernels
 from bireme.data import arrays
-from bireme.data.record import record_batch, slices
+from bireme.data.record import compact, record_batch, slices
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
 from bireme.errors import CardinalityFault
@@ -80,7 +80,7 @@ class Emit(Unrelieved):
         if not self._sink.partition_keys or self._partitions == 1:
             return [Emission(self._sink.edge, 0, batch)]
         parts = self._kernels.partition(batch, self._sink.partition_keys, self._partitions)
-        return [Emission(self._sink.edge, index, part) for index, part in enumerate(parts) if part.num_rows]
+        return [Emission(self._sink.edge, index, compact(part)) for index, part in enumerate(parts) if part.num_rows]
 
     def finish_parts(self) -> int:
         return 0

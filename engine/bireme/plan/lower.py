@@ -227,6 +227,13 @@ class Lowering:
         wanted = max(fitting, min(self._partitions_max, opened.rows / _ROWS_PER_RANGE))
         return int(min(wanted, _RANGES_MAX)) if wanted >= 2 else 1
 
+    def window_partitions(self, opened: Opened) -> int:
+        """In how many partitions to compute windows: one as long as it fits, since partitions do not keep the order of
+        rows.
+        """
+        fitting = opened.rows * opened.schema.row_bytes / self.partition_bytes_max
+        return int(min(fitting, _RANGES_MAX)) if fitting > self._partitions_max else 1
+
     def groups_partitions(self, groups: float) -> int:
         """How many hash partitions are right for this many groups."""
         return int(max(1, min(self._partitions_max, groups // _GROUPS_PER_PARTITION)))
@@ -355,11 +362,19 @@ def _top(lowering: Lowering, rel: Sort, opened: Opened, keys: tuple[SortKey, ...
 
 def _window(lowering: Lowering, rel: Window) -> Opened:
     opened = lowering.open(rel.input)
-    edge = lowering.draft.edge("window", opened.schema, opened.rows)
-    lowering.draft.close(opened, EmitSink(edge))
+    keys = _common_keys(rel)
+    partitions = lowering.window_partitions(opened) if keys else 1
+    edge = lowering.draft.edge("window", opened.schema, opened.rows, partitions)
+    lowering.draft.close(opened, EmitSink(edge, keys if partitions > 1 else ()))
     windowed = lowering.draft.from_edge(edge, Take.PARTITION, "window")
     windowed.add(WindowStep(rel.calls, rel.names), rel.schema)
     return windowed
+
+
+def _common_keys(rel: Window) -> tuple[int, ...]:
+    """The columns that all windows are partitioned by: rows that differ in one of them are in no window together."""
+    common = frozenset.intersection(*[frozenset(call.partition) for call in rel.calls])
+    return tuple(sorted([key.index for key in common if isinstance(key, Column) and not key.type.is_nested]))
 
 
 _LOWER: Final[dict[type[Rel], Callable[[Lowering, Any], Opened]]] = {
