@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bireme.backends.base import ColumnFault, ColumnUnread, Kernels, RowFilter, Scan, ScanCounts
+from bireme.data import arrays
 from bireme.data.encoded import EncodedRows
 from bireme.data.record import record_batch
 from bireme.data.schema import Schema
@@ -192,12 +193,12 @@ class TableScan:
         for batch in batches:
             numbers = np.arange(first, first + batch.num_rows, dtype=np.int64)
             first += batch.num_rows
-            whole = record_batch([*batch.columns, pa.array(numbers)], self._schema.names, batch.num_rows)
+            whole = record_batch([*batch.columns, arrays.from_numpy(numbers)], self._schema.names, batch.num_rows)
             if self._wanted is None:
                 yield whole
             else:
                 rows = np.flatnonzero(np.isin(numbers, self._wanted))
-                yield self._kernels.take(whole, pa.array(rows))
+                yield self._kernels.take(whole, arrays.from_numpy(rows))
 
 
 Rows = npt.NDArray[np.int64]
@@ -210,7 +211,7 @@ def wanted_rows(source: ScanSource, states: QueryStates) -> Rows | None:
         if lookup.columns == numbered:
             built = states.table(lookup.table)
             if built.key_columns[0] is not None and built.away is None:
-                found: Rows = np.unique(built.batch.column(built.key_columns[0]).to_numpy())
+                found: Rows = np.unique(arrays.to_numpy(built.batch.column(built.key_columns[0])))
                 return found
     return None
 

@@ -6,10 +6,9 @@ in the engine's layout. None of pyarrow's errors leaves here.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -18,17 +17,15 @@ from bireme.data.schema import Schema
 from bireme.data.types import STRING, DataType, Kind, to_arrow
 from bireme.errors import ConversionFault, Unsupported
 from bireme.storage.base import BATCH_ROWS_MAX, ByteRange
-from bireme.storage.byte_range import coalesce
 from bireme.storage.fetched import FetchedRanges
 from bireme.storage.parquet_encoding import Encoding, encoding_of
+from bireme.storage.parquet_extent import Extents
 from bireme.storage.parquet_file import FOREIGN_ERRORS, ParquetFile, parse_metadata
 from bireme.storage.parquet_pages import PageIndex
 from bireme.storage.parquet_plain_footer import plain_footer
 
 _PAGE_HEADERS_BYTES: Final = 4096
 _CODE_BYTES_MAX: Final = 3
-# By row groups and sets of columns that were scanned; some hundred bytes each.
-_EXTENTS_KEPT_MAX: Final = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +57,6 @@ class _Reader:
     source: FetchedRanges
 
 
-class Extent(NamedTuple):
-    """What some columns of a row group take: the bytes to read for them, and how many they decode to."""
-
-    ranges: tuple[ByteRange, ...]
-    decoded_bytes: int
-
-
 class ParquetDecoder:
     """Decodes row groups of `file`, which begins with row `first_row` of its table. Any thread.
 
@@ -77,13 +67,12 @@ class ParquetDecoder:
         self.file = file
         self.first_row = first_row
         self.page_index = PageIndex(file)
+        self.extents = Extents(file, self.encoding, self.is_dictionary)
         self._metadata: Any = None
         self._are_unscaled: tuple[bool, ...] = ()
         # By the leaves that are read as dictionaries. One reader a thread at most is ever open.
         self._idle: dict[tuple[int, ...], list[_Reader]] = {}
         self._encodings: dict[int, Encoding] = {}
-        self._lock = threading.Lock()
-        self._extents: dict[tuple[int, tuple[int, ...]], Extent] = {}
 
     def batches(self, wanted: Wanted, fetched: Fetched) -> Iterator[pa.RecordBatch]:
         """What is wanted, in engine layout, in batches of at most BATCH_ROWS_MAX rows."""
@@ -102,27 +91,6 @@ class ParquetDecoder:
         if found is None:
             found = self._encodings[column] = encoding_of(self.file, column)
         return found
-
-    def extent(self, row_group: int, columns: tuple[int, ...]) -> Extent:
-        """Where columns of a row group lie, and what they decode to; kept for what was asked last."""
-        key = row_group, columns
-        found = self._extents.get(key)
-        if found is None:
-            leaves = [leaf for column in columns for leaf in self.file.leaves[column]]
-            ranges = coalesce([self.file.chunk_range(row_group, leaf) for leaf in leaves])
-            found = Extent(ranges, sum([self._decoded_bytes(row_group, column) for column in columns]))
-            with self._lock:
-                self._extents[key] = found
-                while len(self._extents) > _EXTENTS_KEPT_MAX:
-                    del self._extents[next(iter(self._extents))]
-        return found
-
-    def _decoded_bytes(self, row_group: int, column: int) -> int:
-        kind, rows = self.file.schema[column].type, self.file.row_group_rows[row_group]
-        if kind is not STRING:
-            return rows * kind.width_bytes
-        stored = 0 if self.is_dictionary(row_group, column) else self.file.stored_bytes(row_group, column)
-        return 4 * rows + stored
 
     def is_dictionary(self, row_group: int, column: int) -> bool:
         """Whether the pages of a string column's chunk are all codes.

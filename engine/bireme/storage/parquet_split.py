@@ -11,18 +11,15 @@ from typing import Final
 
 import pyarrow as pa
 
-from bireme.data.encoded import EncodedChunk, EncodedRows
+from bireme.data.encoded import EncodedRows
 from bireme.data.record import record_batch
 from bireme.data.schema import Schema
 from bireme.errors import SourceCorrupt
 from bireme.storage.base import BATCH_ROWS_MAX, ByteRange, ChunkKey
 from bireme.storage.parquet_bloom import BloomFilter, may_hold
 from bireme.storage.parquet_decode import Fetched, ParquetDecoder, Wanted
-from bireme.storage.parquet_encoding import Encoding
 from bireme.storage.parquet_pages import PageFilter
 
-# LZO, and the LZ4 of old writers, which frame it in various ways.
-_PYARROW_CODECS: Final = (3, 5)
 # Decoding fewer rows costs less than reading what the file says of its pages.
 _ASKED_ROWS_MIN: Final = 16_384
 
@@ -95,13 +92,13 @@ class ParquetSplit:
     @property
     def decoded_bytes(self) -> int:
         """Bytes of all batches; of strings the stored size, or that of their codes."""
-        whole = self._decoder.extent(self.row_group, self._columns).decoded_bytes
+        whole = self._decoder.extents.extent(self.row_group, self._columns).decoded_bytes
         return whole * self._rows // max(1, self._decoder.file.row_group_rows[self.row_group])
 
     @property
     def ranges(self) -> tuple[ByteRange, ...]:
         if self._ranges is None:
-            self._ranges = self._decoder.extent(self.row_group, self._columns).ranges
+            self._ranges = self._decoder.extents.extent(self.row_group, self._columns).ranges
         return self._ranges
 
     @property
@@ -135,18 +132,10 @@ class ParquetSplit:
         """The columns as they lie in the bytes of `ranges`."""
         if not self._columns:
             return ""
-        decoder = self._decoder
-        chunks = []
-        for column in self._columns:
-            encoding = decoder.encoding(column)
-            if encoding.reason:
-                return encoding.reason
-            chunk = self._encoded_chunk(column, encoding)
-            if chunk.codec in _PYARROW_CODECS:
-                return "pages in the LZ4 or LZO of old writers are decoded by pyarrow"
-            chunks.append(chunk)
-        group_first = self.first_row - self._first
-        return EncodedRows(tuple(chunks), tuple(self._wanted_rows()), group_first)
+        chunks = self._decoder.extents.encoded(self.row_group, self._columns)
+        if isinstance(chunks, str):
+            return chunks
+        return EncodedRows(chunks, tuple(self._wanted_rows()), self.first_row - self._first)
 
     def _wanted_rows(self) -> list[tuple[int, int]]:
         """The rows that Bloom filters and the page index of the file leave."""
@@ -156,26 +145,6 @@ class ParquetSplit:
         if self._blooms and not may_hold(self._decoder.file, self.row_group, self._blooms):
             return []
         return self._decoder.page_index.surviving_rows(self.row_group, self._filters, rows) if self._filters else [rows]
-
-    def _encoded_chunk(self, column: int, encoding: Encoding) -> EncodedChunk:
-        file = self._decoder.file
-        leaf = file.leaves[column][0]
-        place = file.chunk_range(self.row_group, leaf)
-        chunk, rows = file.chunk(self.row_group, leaf), file.row_group_rows[self.row_group]
-        if chunk.values != rows:
-            raise file.corrupt(f"{chunk.values} values in a row group of {rows} rows", self.row_group, leaf)
-        ranges = self.ranges
-        buffer = next(index for index, fetched in enumerate(ranges) if place.end <= fetched.end)
-        return EncodedChunk(
-            encoding.physical,
-            encoding.type_length,
-            chunk.codec,
-            encoding.is_optional,
-            rows,
-            buffer,
-            place.offset - ranges[buffer].offset,
-            place.length,
-        )
 
     def damage(self, column: int, story: str) -> SourceCorrupt:
         """The error that names the place of a scanned column."""

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from bireme.data.arrays import from_numpy
 from bireme.data.key_range import EMPTY, KeyRange
 from bireme.data.record import record_batch
 from bireme.data.schema import Schema
@@ -138,5 +139,5 @@ def _ends(numbers: range) -> tuple[int | None, int | None]:
 
 
 def _batch(numbers: range, width: int, schema: Schema) -> pa.RecordBatch:
-    values = pa.array(np.arange(len(numbers), dtype=np.int64) * numbers.step + (numbers[0] if numbers else 0))
+    values = from_numpy(np.arange(len(numbers), dtype=np.int64) * numbers.step + (numbers[0] if numbers else 0))
     return record_batch([values] * width, [schema.names[0]] * width, len(numbers))

@@ -19,6 +19,7 @@ from bireme.backends.native import _kernels
 from bireme.backends.native.codecs import decompress
 from bireme.backends.native.lowering import Lowering, Missing, format_of
 from bireme.backends.native.program import NativeProgram, Reference
+from bireme.data import arrays
 from bireme.data.encoded import EncodedRows
 from bireme.data.record import record_batch
 from bireme.data.schema import Schema
@@ -98,7 +99,7 @@ class NativeScan:
         columns: list[Any] = [*_located(rows, buffers)]
         if self._has_row_numbers:
             end = rows.first_row + rows.chunks[0].rows
-            columns.append(pa.array(np.arange(rows.first_row, end, dtype=np.int64)))
+            columns.append(arrays.from_numpy(np.arange(rows.first_row, end, dtype=np.int64)))
         try:
             return self._run_any_text(columns, rows.ranges, rows_max, bound)
         except _kernels.DamagedColumn as error:
@@ -136,10 +137,10 @@ class NativeScan:
         for rows, exported, as_they_are in made:
             batch = pa.record_batch(exported)
             if as_they_are:
-                arrays = batch.columns
+                given = batch.columns
                 for place, column in as_they_are:
-                    arrays[place] = columns[column]
-                batch = record_batch(arrays, batch.schema.names, rows)
+                    given[place] = columns[column]
+                batch = record_batch(given, batch.schema.names, rows)
             batches.append(self._batch(compiled, rows, batch))
         return batches, base.ScanCounts(*counts)
 
