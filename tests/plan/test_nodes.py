@@ -1,4 +1,4 @@
-"""Equal nodes are one object while somebody holds it, also for threads that make them at once; others are forgotten."""
+"""Equal nodes are one object while somebody holds it, also for threads that make them at once; others go in time."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import threading
 from typing import Any
 
 from bireme.data import node
-from bireme.data.types import BOOL, INT64
-from bireme.plan.expr import Call, Column, Expr
+from bireme.data.types import BOOL, INT64, STRING
+from bireme.plan.expr import Call, Column, Expr, Literal
 
 
 def chain(length: int, mark: int) -> Expr:
@@ -29,12 +29,46 @@ def test_left_out_arguments_are_the_defaults() -> None:
 
 
 def test_what_nobody_holds_leaves_the_table() -> None:
-    before = len(node._TABLE)
-    for mark in range(20):
-        assert chain(500, 8000 + mark) is not None
-    held = chain(1, 8100)
-    assert held is not None
-    assert len(node._TABLE) <= before + 2
+    held = chain(100, 8000)
+    for mark in range(1, 400):
+        assert chain(200, 8000 + mark) is not None
+    assert len(node._TABLE) < 3 * node._NODES_KEPT
+    with node._LOCK:
+        node._sweep()
+    assert (Column, 8000, INT64) in node._TABLE
+    assert not any((Column, 8000 + mark, INT64) in node._TABLE for mark in range(1, 400))
+    assert chain(100, 8000) is held
+
+
+def test_large_values_are_not_kept_for_long() -> None:
+    texts = [f"{number}{'x' * 1_000_000}" for number in range(50)]
+    for text in texts:
+        assert Literal(text, STRING).value == text
+    held = sum([(Literal, text, STRING, str) in node._TABLE for text in texts])
+    assert held * 1_000_000 <= 2 * node._NODES_KEPT * node._BYTES_PER_NODE
+
+
+def test_what_is_used_is_found_again_while_others_are_dropped() -> None:
+    stop = threading.Event()
+    lost: list[int] = []
+
+    def use(mark: int) -> None:
+        while not stop.is_set():
+            held = chain(30, mark)
+            for _ in range(20):
+                if chain(30, mark) is not held:
+                    lost.append(mark)
+
+    threads = [threading.Thread(target=use, args=(8500 + number % 2,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(60):
+        with node._LOCK:
+            node._sweep()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not lost
 
 
 def test_threads_that_make_one_node_at_once_get_one_object() -> None:

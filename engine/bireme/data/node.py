@@ -1,9 +1,10 @@
 """Immutable nodes of which equal ones are the same object (hash-consing).
 
 Rule: a node is compared by identity, because building an equal node returns the one that exists. So equality
-costs nothing at any depth, and a shared subtree can be recognised and computed once. The table holds weak
-references; it is the one piece of process-wide state in the planner, it is guarded by a lock, and no result
-depends on what it holds.
+costs nothing at any depth, and a shared subtree can be recognised and computed once. The table is the one piece of
+process-wide state in the planner; it is guarded by a lock, and no result depends on what it holds. It is bounded: when
+it has grown, nodes that nobody uses any more are dropped. Until then a node, with what is known of it, is there for the
+next query about the same things.
 
 Walking and rebuilding is in `plan.tree`; what nodes there are, in `data.types`, `plan.expr` and `plan.relation`.
 """
@@ -11,39 +12,39 @@ Walking and rebuilding is in `plan.tree`; what nodes there are, in `data.types`,
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable
+from sys import getrefcount
 from typing import Any, ClassVar, Final, TypeVar, dataclass_transform
 
-
-class _Entry(weakref.ref["Node"]):
-    """A weak reference that knows under which key it is stored."""
-
-    __slots__ = ("key",)
-    key: tuple[Any, ...]
-
-
-# An entry is added by one atomic operation of the dict; removing one, for which it is looked at first, needs the lock.
-_TABLE: Final[dict[tuple[Any, ...], _Entry]] = {}
-_LOCK: Final = threading.RLock()
+# All nodes there are, by their class and fields, in the order in which they were made.
+_TABLE: Final[dict[tuple[Any, ...], Node]] = {}
+_LOCK: Final = threading.RLock()  # the collector may run code that makes nodes, wherever memory is asked for
+_NODES_KEPT: Final = 16_384
+_BYTES_PER_NODE: Final = 256
+# References to a node that nobody uses: the table's, and that of the question.
+_REFERENCES_UNUSED: Final = 2
 
 
-def _forget(entry: _Entry) -> None:
-    key = entry.key
-    with _LOCK:
-        if _TABLE.get(key) is entry:
+class _Table:
+    """When the nodes that nobody uses are dropped next."""
+
+    limit: int = _NODES_KEPT
+
+
+def weigh(size_bytes: int) -> None:
+    """Counts a large value of a node that is made as so many more nodes."""
+    _Table.limit -= size_bytes // _BYTES_PER_NODE
+
+
+def _sweep() -> None:
+    """Drops the nodes that nobody uses. The lock is held, so that no one can find such a node meanwhile."""
+    keys = list(_TABLE)
+    while keys:
+        # A node is younger than those it holds: from the youngest on, one pass drops whole trees.
+        key = keys.pop()
+        if key in _TABLE and getrefcount(_TABLE[key]) <= _REFERENCES_UNUSED:
             del _TABLE[key]
-
-
-def _replace(key: tuple[Any, ...], entry: _Entry, made: Node) -> Node:
-    """`made`, or the equal node that another thread has made since."""
-    with _LOCK:
-        while (known := _TABLE.setdefault(key, entry)) is not entry:
-            live = known()
-            if live is not None:
-                return live
-            del _TABLE[key]
-    return made
+    _Table.limit = len(_TABLE) + max(_NODES_KEPT, len(_TABLE))
 
 
 class Node:
@@ -69,19 +70,19 @@ class Node:
         elif missing:
             args += cls._last_defaults[-missing:]
         key = (cls, *args) if cls.intern_key is None else (cls, *cls.intern_key(args))
-        entry = _TABLE.get(key)
-        if entry is not None:
-            found = entry()
-            if found is not None:
-                return found
+        with _LOCK:
+            found = _TABLE.get(key)
+        if found is not None:
+            return found
         made = object.__new__(cls)
         for setter, value in zip(cls._setters, args):  # noqa: B905  (as many as names, by now)
             setter(made, value)
-        entry = _Entry(made, _forget)
-        entry.key = key
-        if _TABLE.setdefault(key, entry) is not entry:
-            return _replace(key, entry, made)
-        return made
+        with _LOCK:
+            # Another thread may have made it since.
+            found = _TABLE.setdefault(key, made)
+            if len(_TABLE) > _Table.limit:
+                _sweep()
+            return found
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be set")

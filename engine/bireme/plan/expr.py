@@ -15,7 +15,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, NamedTuple
 
-from bireme.data.node import Node, node
+from bireme.data.node import Node, node, weigh
 from bireme.data.types import BOOL, DataType
 
 
@@ -76,6 +76,8 @@ class Literal(Expr):
 
 def _literal_key(args: tuple[Any, ...]) -> tuple[Any, ...]:
     value, kind = args
+    if isinstance(value, (str, bytes)):
+        weigh(len(value))
     if isinstance(value, float) and (value == 0 or math.isnan(value)):
         return (repr(value), kind, float)  # 0.0 and -0.0 differ; NaN is one constant
     return (value, kind, value.__class__)

@@ -154,6 +154,8 @@ class JoinKind(Enum):
     MARK = "mark"
     SINGLE = "single"
 
+    __hash__ = object.__hash__  # members are single objects; Enum.__hash__ is a call of Python code
+
 
 def join_schema(left: Schema, right: Schema, kind: JoinKind, mark_nullable: bool) -> Schema:
     """The columns a join of this kind gives."""

@@ -96,6 +96,7 @@ __all__ = [
     "map_relations",
     "map_sort_key",
     "map_subqueries",
+    "map_where",
     "map_window_call",
     "mask_of",
     "negate",
@@ -305,6 +306,11 @@ def map_relations(plan: Rel, change: Callable[[Rel], Rel]) -> Rel:
         return found
 
     return visit(plan)
+
+
+def map_where(plan: Rel, concerns: Callable[[Rel], bool], change: Callable[[Rel], Rel]) -> Rel:
+    """`map_relations` by a change that is only about relations of concern; a plan without any is not rebuilt."""
+    return map_relations(plan, change) if any(map(concerns, relations(plan))) else plan
 
 
 def map_subqueries(rel: Rel, change: Callable[[Rel], Rel]) -> Rel:

@@ -7,21 +7,32 @@ is cheaper than keeping.
 
 from __future__ import annotations
 
-from bireme.plan.relation import Aggregate, DependentJoin, Join, Limit, Rel, Sort, Window
-from bireme.plan.tree import relations, subplans
+from typing import Final
 
-_COSTLY = (Aggregate, Join, DependentJoin, Window, Sort, Limit)
+from bireme.plan.relation import Aggregate, DependentJoin, Join, Limit, Rel, Sort, Window
+from bireme.plan.tree import subplans
+
+_COSTLY: Final = frozenset({Aggregate, Join, DependentJoin, Window, Sort, Limit})
 
 
 def shared(plan: Rel) -> frozenset[Rel]:
     """The relations of `plan`, its subqueries included, that should run once and be read several times."""
-    readers: dict[Rel, int] = {}
-    costly: set[Rel] = set()
-    for rel in relations(plan):
-        if isinstance(rel, _COSTLY) or any(source in costly for source in rel.inputs):
-            costly.add(rel)
+    costly: dict[Rel, bool] = {}
+    read_again: dict[Rel, None] = {}
+
+    def visit(rel: Rel) -> bool:
+        """Whether `rel` is costly; called once for each reader."""
+        known = costly.get(rel)
+        if known is not None:
+            read_again[rel] = None
+            return known
+        found = rel.__class__ in _COSTLY
         for source in rel.inputs:
-            readers[source] = readers.get(source, 0) + 1
+            found |= visit(source)
         for inner in subplans(rel):
-            readers[inner] = readers.get(inner, 0) + 1
-    return frozenset([rel for rel, count in readers.items() if count > 1 and rel in costly])
+            visit(inner)
+        costly[rel] = found
+        return found
+
+    visit(plan)
+    return frozenset([rel for rel in read_again if costly[rel]])

@@ -15,13 +15,18 @@ from bireme.plan.context import PlanContext
 from bireme.plan.expr import Aggregation, Call, Expr, Literal
 from bireme.plan.relation import Aggregate, Project, Rel
 from bireme.plan.statistics.bounds import Bounds, scaled, type_range
-from bireme.plan.tree import all_columns, map_relations
+from bireme.plan.tree import all_columns, map_where
 
 
 def share_sums(plan: Rel, context: PlanContext) -> Rel:
     """`plan` with such sums shared."""
     bounds = Bounds(context.estimates.samples.statistics)
-    return map_relations(plan, lambda rel: _shared(rel, bounds))
+    return map_where(plan, _is_shared, lambda rel: _shared(rel, bounds))
+
+
+def _is_shared(rel: Rel) -> bool:
+    """Whether there are sums enough to share."""
+    return rel.__class__ is Aggregate and len(rel.aggregates) > 2
 
 
 class _Shifted(NamedTuple):

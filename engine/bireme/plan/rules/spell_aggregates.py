@@ -15,7 +15,7 @@ from bireme.plan.relation import Aggregate, Project, Rel, Window
 from bireme.plan.rules import spell_moments, spell_ordered, spell_quantiles
 from bireme.plan.rules.spelling import Finish, Numbers, Speller, Spelling, first_part
 from bireme.plan.rules.split_distinct import expand_grouping_sets
-from bireme.plan.tree import all_columns, map_relations
+from bireme.plan.tree import all_columns, map_relations, map_where
 
 _SPELLERS: Final[dict[str, Speller]] = {
     **spell_moments.SPELLERS,
@@ -28,11 +28,15 @@ _KEEP_DISTINCT: Final = frozenset({"string_agg", "array_agg", "first", "last", "
 
 def spell_aggregates(plan: Rel, _: PlanContext) -> Rel:
     """`plan` without aggregates that are spelt by others."""
-    return map_relations(plan, _spelt)
+    return map_where(plan, _may_be_spelt, _spelt)
+
+
+def _may_be_spelt(rel: Rel) -> bool:
+    return rel.__class__ is Aggregate and any(call.function in _SPELLERS for call in rel.aggregates)
 
 
 def _spelt(rel: Rel) -> Rel:
-    if not isinstance(rel, Aggregate) or not any(call.function in _SPELLERS for call in rel.aggregates):
+    if not isinstance(rel, Aggregate) or not _may_be_spelt(rel):
         return rel
     numbers = Numbers(len(rel.input.schema))
     spellings = [_spelling(call, rel, numbers) for call in rel.aggregates]

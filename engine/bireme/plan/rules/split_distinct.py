@@ -15,7 +15,7 @@ from bireme.errors import Unsupported
 from bireme.plan.context import PlanContext
 from bireme.plan.expr import Aggregation, Call, Case, Cast, Column, Expr, Literal, SortKey, WindowCall
 from bireme.plan.relation import Aggregate, Join, JoinKind, Project, Rel, Union, Window
-from bireme.plan.tree import TRUE, all_columns, column, map_relations, project
+from bireme.plan.tree import TRUE, all_columns, column, map_where, project
 
 # Aggregates whose value over distinct arguments is the one over all of them.
 _BLIND_TO_REPEATS: Final = frozenset({"min", "max", "any_value", "bool_and", "bool_or", "first", "last"})
@@ -31,7 +31,18 @@ _ZERO: Final = Literal(0, INT64)
 
 def split_distinct(plan: Rel, _: PlanContext) -> Rel:
     """`plan` with only plain aggregates."""
-    return map_relations(plan, _split)
+    return map_where(plan, _is_split, _split)
+
+
+def _is_split(rel: Rel) -> bool:
+    """Whether there may be anything to do."""
+    if rel.__class__ is Aggregate:
+        if rel.grouping_sets is not None:
+            return True
+        for call in rel.aggregates:
+            if call.distinct or call.filter is not None:
+                return True
+    return rel.__class__ is Window
 
 
 def _split(rel: Rel) -> Rel:

@@ -65,7 +65,10 @@ class Estimator:
         """How many rows `rel` gives."""
         found = self._rows.get(rel)
         if found is None:
-            found = self._kept(("rows", rel), rel, lambda: min(max(0.0, _ROWS[rel.__class__](self, rel)), ROWS_MAX))
+            if rel.__class__ is Filter and self.chain(rel) is not None:
+                found = self._kept(("rows", rel), _estimated_rows, rel)
+            else:
+                found = _estimated_rows(self, rel)
             self._rows[rel] = found
         return found
 
@@ -74,17 +77,19 @@ class Estimator:
         key = (rel, index)
         found = self._columns.get(key)
         if found is None:
-            found = self._kept(("column", rel, index), rel, lambda: _COLUMN[rel.__class__](self, rel, index))
+            estimate = _COLUMN[rel.__class__]
+            if rel.__class__ is Filter and self.chain(rel) is not None:
+                found = self._kept(("column", rel, index), estimate, rel, index)
+            else:
+                found = estimate(self, rel, index)
             self._columns[key] = found
         return found
 
-    def _kept(self, key: tuple[Any, ...], rel: Rel, compute: Callable[[], Any]) -> Any:
-        """An estimate; of a filtered table it is kept for later queries (filters name the table's version)."""
-        if rel.__class__ is not Filter or self.chain(rel) is None:
-            return compute()
+    def _kept(self, key: tuple[Any, ...], estimate: Callable[..., Any], *about: Any) -> Any:
+        """An estimate of a filtered table, which is kept for later queries (scans name the table's version)."""
         found = self._cache.get(key)
         if found is None:
-            found = compute()
+            found = estimate(self, *about)
             self._cache.put(key, found)
         return found
 
@@ -145,6 +150,10 @@ class Tuples(NamedTuple):
 
 
 # ------------------------------------------------------------------------------------------------ rows
+
+
+def _estimated_rows(estimator: Estimator, rel: Rel) -> float:
+    return min(max(0.0, _ROWS[rel.__class__](estimator, rel)), ROWS_MAX)
 
 
 def _filter_rows(estimator: Estimator, rel: Filter) -> float:
