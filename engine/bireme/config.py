@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
 from bireme.errors import ConfigError
+from bireme.records import dataclass
 from bireme.units import MIB, parse_bytes
 
 # Theseus' open descendants start demoting at 0.85 of a tier and stop at 0.65.

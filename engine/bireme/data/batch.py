@@ -6,13 +6,13 @@ or move a batch is in `runtime.holder`; how the copy is made, in `runtime.memory
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from bireme.data.ids import BatchId
 from bireme.data.tier import Tier
+from bireme.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.tier import Tier
 from bireme.observe import event as events
+from bireme.records import dataclass
 from bireme.units import format_bytes, format_rows, format_seconds
 
 

@@ -6,7 +6,7 @@ Rules that need neither ignore it. Who builds a context is the session; the figu
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 
@@ -16,6 +16,7 @@ from bireme.plan.expr import Expr
 from bireme.plan.source import TableSource
 from bireme.plan.statistics.cache import StatisticsCache
 from bireme.plan.statistics.estimator import Estimator
+from bireme.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

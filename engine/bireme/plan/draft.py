@@ -5,7 +5,7 @@ Bookkeeping only; what becomes a pipeline is decided in `lower` and `lower_join`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.schema import Schema
@@ -28,6 +28,7 @@ from bireme.plan.physical import (
     Take,
     TopSink,
 )
+from bireme.records import dataclass
 
 
 @dataclass(slots=True)

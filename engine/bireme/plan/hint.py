@@ -6,10 +6,10 @@ in is `placement`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from bireme.data.tier import Tier
+from bireme.records import dataclass
 
 
 class DeviceKind(Enum):

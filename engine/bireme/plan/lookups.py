@@ -8,13 +8,14 @@ is made to wait, so that has to drop most rows and to be much smaller than the s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import itemgetter
 from typing import Final
 
 from bireme.plan.membership import Member, MemberEstimates, Memberships, scans
 from bireme.plan.physical import Dag, Lookup, Pipeline, ScanSource
 from bireme.plan.pipeline_order import PipelineOrder, in_order
+from bireme.records import dataclass
 
 # A scan switches off what keeps more than this, so it need not start with it.
 _KEPT_MAX: Final = 0.9

@@ -14,7 +14,6 @@ Keys are compared as `=` does: a NULL is a member of nothing. Which demands are 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from bireme.data.ids import EdgeId
@@ -42,6 +41,7 @@ from bireme.plan.physical import (
     WindowStep,
 )
 from bireme.plan.relation import JoinKind
+from bireme.records import dataclass
 
 # Kinds of probe that drop a row of the stream that has no match.
 _DROPPING: Final = frozenset({JoinKind.INNER, JoinKind.SEMI, JoinKind.RIGHT})

@@ -10,7 +10,7 @@ Lowering from relations is in `lower`; running, in `operators` (what a task does
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from bireme.data.ids import EdgeId, PipelineId
@@ -20,6 +20,7 @@ from bireme.data.types import DataType
 from bireme.plan.expr import Expr, Literal, SortKey, WindowCall
 from bireme.plan.hint import Hint
 from bireme.plan.relation import JoinKind
+from bireme.records import dataclass
 
 # ---------------------------------------------------------------------------------------------- sources
 

@@ -7,13 +7,13 @@ Values only; reading files is in `storage`, which implements `TableSource`. Esti
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
 from bireme.data.schema import Schema
 from bireme.plan.expr import Value
+from bireme.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ around them (`context.StandIns`); `grouping` replaces it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import expressions as exp
@@ -21,6 +20,7 @@ from bireme.frontend.sql.operators import part
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.plan import functions
 from bireme.plan.expr import Aggregation, Column, Expr, OuterColumn, SortKey
+from bireme.records import dataclass
 
 _GROUPING: Final = frozenset({"grouping", "grouping_id"})
 

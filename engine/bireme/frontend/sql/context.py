@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sqlglot.tokenizer_core import Token
@@ -24,6 +24,7 @@ from bireme.frontend.sql.syntax import Node, located, refuse, span
 from bireme.plan import functions
 from bireme.plan.expr import Aggregation, Column, Expr, OuterColumn, WindowCall
 from bireme.plan.relation import Rel
+from bireme.records import dataclass
 
 if TYPE_CHECKING:
     from bireme.frontend.sql.tables import Bound, CommonTable

@@ -7,7 +7,6 @@ that names the column.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Final
 
@@ -22,6 +21,7 @@ from bireme.frontend.sql.syntax import Node, check_arguments, located, span
 from bireme.plan import tree
 from bireme.plan.expr import Call, Case, Column, Expr, Literal, OuterColumn
 from bireme.plan.relation import Aggregate, Rel
+from bireme.records import dataclass
 
 _SETS_MAX: Final = 4096
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlglot import expressions as exp
 
@@ -14,6 +13,7 @@ from bireme.frontend.sql.grouping import Item, constant_position
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.plan.expr import Expr, SortKey
 from bireme.plan.relation import Limit, Rel, Sort
+from bireme.records import dataclass
 
 
 @dataclass(slots=True)

@@ -7,11 +7,12 @@ in which order scopes are searched (aliases, outer queries) in `context`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bireme.data.types import DataType
 from bireme.errors import NameFault
 from bireme.plan import functions
+from bireme.records import dataclass
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ over the groups and windows that they turned out to need.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from sqlglot import expressions as exp
@@ -26,6 +26,7 @@ from bireme.frontend.sql.windows import named_windows
 from bireme.plan import functions, tree
 from bireme.plan.expr import WHOLE_PARTITION, Column, Expr, Literal, SortKey, WindowCall
 from bireme.plan.relation import Aggregate, Filter, Project, Rel, Window
+from bireme.records import dataclass
 
 SELECT: Final = frozenset(
     {

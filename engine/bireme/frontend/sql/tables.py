@@ -5,7 +5,6 @@ How they are joined is in `joins`; how queries are bound, in `query`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from sqlglot import expressions as exp
@@ -22,6 +21,7 @@ from bireme.frontend.sql.table_functions import table_function, unnest
 from bireme.plan import functions
 from bireme.plan.expr import Column, Literal
 from bireme.plan.relation import Project, Rel, Scan, Union, Values
+from bireme.records import dataclass
 
 
 class Bound(NamedTuple):

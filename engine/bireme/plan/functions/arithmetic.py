@@ -8,7 +8,6 @@ a decimal counts only the digits it has.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -35,6 +34,7 @@ from bireme.plan.expr import Call, Expr, Interval, Literal
 from bireme.plan.functions import moments
 from bireme.plan.functions.casting import adapt, capped_decimal, cast, common_of_two, decimal_shape, exact_decimal
 from bireme.plan.functions.registry import Args, ScalarFunction, overloaded, wrong_arguments
+from bireme.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ an entry checks and coerces arguments and gives the typed expression of a call.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -15,6 +14,7 @@ from bireme.data.types import STRING, DataType
 from bireme.errors import TypeFault
 from bireme.plan.expr import Aggregation, Call, Expr, Literal
 from bireme.plan.functions.casting import coerce, is_coercible
+from bireme.records import dataclass
 
 Args = tuple[Expr, ...]
 Overload = tuple[tuple[DataType, ...], DataType]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from bireme.data.types import BOOL
@@ -13,6 +12,7 @@ from bireme.plan.functions import aggregates, arithmetic, comparison, encodings,
 from bireme.plan.functions.casting import coerce
 from bireme.plan.functions.naming import suggest
 from bireme.plan.functions.registry import AggregateFunction, NullRule, ScalarFunction
+from bireme.records import dataclass
 
 _SCALARS: Final[dict[str, ScalarFunction]] = {
     name: function

@@ -11,7 +11,6 @@ the groups are the same if it is. That one row of the table is behind each group
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from bireme.data.types import BINARY, INT64, STRING
@@ -31,6 +30,7 @@ from bireme.plan.tree import (
     remap,
     with_inputs,
 )
+from bireme.records import dataclass
 
 # Carrying so many bytes costs about as much as a second look at the table.
 _SAVED_BYTES_MIN: Final = 2_000_000

@@ -15,7 +15,7 @@ How orders are judged and searched is in `order_joins_search`; making a plan of 
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bireme.data.types import BOOL
 from bireme.plan import tree
@@ -23,6 +23,7 @@ from bireme.plan.expr import Call, Column, Expr
 from bireme.plan.raises import may_raise
 from bireme.plan.relation import Filter, Join, JoinKind, Project, Rel
 from bireme.plan.rules.push_predicates import without_raising
+from bireme.records import dataclass
 
 _ATTACHED = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.MARK, JoinKind.SINGLE, JoinKind.RIGHT})
 _KEEPS_LEFT_ONLY = frozenset({JoinKind.SEMI, JoinKind.ANTI})

@@ -6,7 +6,7 @@ there. What the join itself tests moves to a side where dropping rows means the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from bireme.plan.expr import Column, Expr, Literal
@@ -32,6 +32,7 @@ from bireme.plan.tree import (
     select,
     shift,
 )
+from bireme.records import dataclass
 
 if TYPE_CHECKING:
     from bireme.plan.rules.push_filters import Pushing

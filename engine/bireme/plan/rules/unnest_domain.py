@@ -8,7 +8,7 @@ the outer rows have (Neumann and Kemper 2015).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bireme.data.types import BOOL
 from bireme.plan.expr import Call, Case, Column, Expr, Literal, OuterColumn
@@ -16,6 +16,7 @@ from bireme.plan.nullable import is_nullable
 from bireme.plan.relation import Aggregate, Join, JoinKind, Project, Rel, Values
 from bireme.plan.rules.unnest_apply import OuterColumns, replace_outer
 from bireme.plan.tree import TRUE, all_columns, columns_in, filtered, is_call, mask_of, select, walk
+from bireme.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

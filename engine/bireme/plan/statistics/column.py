@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import datetime
 import math
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, NamedTuple
 
 from bireme.data.types import DataType, Kind
 from bireme.plan.expr import Value
+from bireme.records import dataclass
 
 _EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
 _DISCRETE: Final = frozenset({Kind.DATE, Kind.BOOL})
