@@ -65,5 +65,12 @@ def test_subquery(form: str, inner: str, session: bm.Session, oracle: duckdb.Duc
         assert difference(oracle.execute(text).fetchall(), found) is None, text
 
 
+@pytest.mark.parametrize("sets", ["(o.a), (), (o.a), (o.a, o.a)", "(), (o.a)", "(o.a), (o.a, u.c), (u.c)"])
+def test_groups_of_a_null_outer_key(sets: str, session: bm.Session, oracle: duckdb.DuckDBPyConnection) -> None:
+    """A semi-join put below such groups must find NULL equal to NULL, as the join above them does."""
+    text = f"select a, (select count(*) from (select o.a from u group by grouping sets ({sets})) x) as n from t o"
+    assert difference(oracle.execute(text).fetchall(), rows(session.sql(text).collect())) is None
+
+
 def test_every_form_is_here() -> None:
     assert len(list(product(FORMS, INNERS, PLACES))) == 448

@@ -47,6 +47,9 @@ QUERIES = [
     "select d + interval '1 day 2 hours ago', interval '3' day, interval '-3 months' from t",
     "select interval '41 months -11 days 10 hours' * 0.3, interval '1 month' / 3, interval '1 month' * 0.123456789",
     "select interval '1 year 2 days 4 hours' * 8.2, interval '7 microseconds' * 0.3, interval '1 month' * 2",
+    "select interval '1.5' microsecond, interval '-1.5 microseconds', interval '1.5 milliseconds'",
+    """select i, count(*) over (order by v range between interval '4' day preceding and current row) as n from (values
+    (1, interval '26' day), (2, interval '30' day), (3, interval '1 month 2 days'), (4, null)) q(i, v) order by i""",
     "select current_date = today(), current_timestamp = now(), age(current_date) = interval '0 days' from t",
 ]
 

@@ -45,7 +45,10 @@ _INT64_BOUND: Final = 1 << 63
 
 
 def _shown(array: pa.Array, row: int) -> str:
-    return str(array[row].as_py())
+    try:
+        return str(array[row].as_py())
+    except (OverflowError, ValueError):  # a date that python does not have
+        return "a date outside of the years 1 to 9999"
 
 
 def _finish(call: Call, args: list[pa.Array], values: Numbers, missing: Bools) -> pa.Array:

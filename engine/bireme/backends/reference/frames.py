@@ -13,10 +13,11 @@ import pyarrow as pa
 from bireme.backends.reference import calendar
 from bireme.backends.reference.expressions import Scope
 from bireme.backends.reference.keys import Rows, group_rows, order_code, sort_rows
-from bireme.backends.reference.vectors import Bools, floats, integers, nulls_of
-from bireme.data.types import DATE, DataType, Kind
+from bireme.backends.reference.vectors import Bools, floats, integers, intervals, nulls_of
+from bireme.data.types import DATE, INTERVAL, DataType, Kind
 from bireme.errors import DomainFault, Unsupported
 from bireme.plan.expr import Bound, BoundKind, Frame, FrameUnit, Interval, SortKey, WindowCall
+from bireme.plan.functions.texts import DAYS_A_MONTH, NANOSECONDS_A_DAY
 
 _DAY_MICROS = 86_400_000_000
 
@@ -150,20 +151,29 @@ def _range_edge(
 
 
 def _points(column: pa.Array, kind: DataType) -> list[Any]:
-    """The keys as numbers; dates in microseconds, NaN beyond infinity's side."""
+    """The keys as numbers; dates in microseconds, intervals as long as they compare, NaN beyond infinity's side."""
     if kind.is_float:
         return [float("inf") if value != value else value for value in floats(column).tolist()]
+    if kind is INTERVAL:
+        return [0 if span is None else _length(span) for span in intervals(column)]
     values = integers(column).tolist()
     return [value * _DAY_MICROS for value in values] if kind is DATE else values
+
+
+def _length(span: Interval) -> int:
+    """Nanoseconds, a month being 30 days."""
+    return (span.months * DAYS_A_MONTH + span.days) * NANOSECONDS_A_DAY + span.nanoseconds
 
 
 def _mover(column: pa.Array, kind: DataType, offset: Any, offset_type: DataType, sign: int) -> Callable[[int], Any]:
     """What gives the key of a place moved by the offset."""
     points = _points(column, kind)
     if isinstance(offset, Interval):
-        counts = integers(column).tolist()
         if min(offset) < 0:
             raise DomainFault("the offset of a RANGE frame must not be negative")
+        if kind is INTERVAL:
+            return lambda place: points[place] + sign * _length(offset)
+        counts = integers(column).tolist()
         span = Interval(*(sign * part for part in offset))
         return lambda place: calendar.move(counts[place], kind, span)
     if offset is None or offset < 0:

@@ -22,6 +22,7 @@ from bireme.plan import functions
 from bireme.plan.expr import Aggregation, Column, Expr, OuterColumn, SortKey
 from bireme.records import dataclass
 
+_GROUPING_KEYS_MAX: Final = 63
 _GROUPING: Final = frozenset({"grouping", "grouping_id"})
 
 
@@ -229,6 +230,10 @@ def _grouping(read: Invocation, context: Context) -> Expr:
     keys = tuple([inner.bind(arg) for arg in read.args])
     if not keys:
         raise ClauseFault(f"{read.name}() needs the grouping columns it asks about")
+    if len(keys) > _GROUPING_KEYS_MAX:
+        raise ClauseFault(
+            f"{read.name}() asks about {_GROUPING_KEYS_MAX} grouping columns at most: it gives a bit for each"
+        )
     column = context.stand_ins.groupings.get(keys)
     if column is None:
         column = context.stand_ins.groupings[keys] = context.stand_ins.column(INT64)

@@ -72,9 +72,26 @@ def keep_names(tokens: Sequence[Token]) -> list[Token]:
             questions += 1
             kept.append(_copy(token, _T.PARAMETER, "$"))
             token = _copy(token, _T.NUMBER, str(questions))
+        elif kind is _T.DCOLON and previous is not None and previous.token_type is _T.STRING:
+            _enclose_literal(kept)
         kept.append(token)
         previous = token
     return kept
+
+
+def _enclose_literal(kept: list[Token]) -> None:
+    """Puts `DATE '…'` in front of a cast into parentheses: the parser would cast the text, then make a date of that."""
+    start = len(kept) - 2
+    if start >= 0 and kept[start].text.upper() == "ZONE":
+        start -= 3
+    if start < 0 or kept[start].token_type not in DuckDBParser.TYPE_TOKENS or kept[start].token_type in _NO_LITERAL:
+        return
+    kept.insert(start, _copy(kept[start], _T.L_PAREN, "("))
+    kept.append(_copy(kept[-1], _T.R_PAREN, ")"))
+
+
+# INTERVAL takes its text whole; names may be those of columns.
+_NO_LITERAL: Final = frozenset({_T.INTERVAL, _T.VAR, _T.IDENTIFIER})
 
 
 def _is_star_replace(kept: Sequence[Token]) -> bool:

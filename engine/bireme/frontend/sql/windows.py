@@ -44,6 +44,9 @@ def window(node: Node, context: Context) -> Expr:
         raise Unsupported("ORDER BY inside the arguments of a window function is not supported")
     inner = context.within("window")
     name, args = aggregate_arguments(read, inner)
+    name = _OF_FRAMES.get(name, name)
+    if read.ignore_nulls and functions.is_aggregate(name) and name != "any_value":
+        raise Unsupported("IGNORE NULLS in an aggregate is not supported; use FILTER (WHERE x IS NOT NULL)")
     condition = functions.truth(inner.bind(read.filter), "FILTER") if read.filter is not None else None
     call = functions.window(name, args, distinct=read.distinct, filter=condition)
     partition, order, frame = definition(node, inner)
@@ -54,6 +57,9 @@ def window(node: Node, context: Context) -> Expr:
         column = stand_ins.windows[made] = stand_ins.column(call.type)
     return column
 
+
+# Over a window, the first value is that of the frame.
+_OF_FRAMES: Final = {"first": "first_value", "arbitrary": "first_value", "last": "last_value"}
 
 Definition = tuple[tuple[Expr, ...], tuple[SortKey, ...], Frame]
 

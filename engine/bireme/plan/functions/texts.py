@@ -23,6 +23,7 @@ _SPAN: Final = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)\s*([a-zµ]+)", re.ASCII
 _SPAN_CLOCK: Final = re.compile(r"([+-]?)(\d+):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?", re.ASCII)
 
 NANOSECONDS_A_SECOND: Final = 1_000_000_000
+NANOSECONDS_A_MICROSECOND: Final = 1_000
 SECONDS_A_DAY: Final = 86_400
 NANOSECONDS_A_DAY: Final = SECONDS_A_DAY * NANOSECONDS_A_SECOND
 DAYS_A_MONTH: Final = 30
@@ -202,7 +203,8 @@ def span(amount: Decimal, unit: str) -> Interval:
     if days:
         whole = int(amount * days)
         return Interval(0, whole, int((amount * days - whole) * NANOSECONDS_A_DAY))
-    return Interval(0, 0, int(amount * nanoseconds))
+    # Digits behind microseconds are dropped.
+    return Interval(0, 0, int(amount * nanoseconds / NANOSECONDS_A_MICROSECOND) * NANOSECONDS_A_MICROSECOND)
 
 
 # ------------------------------------------------------------------------------------------------ writing

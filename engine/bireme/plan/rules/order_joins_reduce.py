@@ -36,10 +36,11 @@ def reduce_groups(graph: JoinGraph, estimator: Estimator, shared: Container[Rel]
     for number, unit in enumerate(graph.units):
         if not _is_grouping(unit.rel):
             continue
-        for key, column in _keys(graph, number):
+        for key, column, null_equal in _keys(graph, number):
             path = _path(unit.rel, column, shared)
             if path is None:
                 continue
+            path = path._replace(null_equal=null_equal)
             reducer, share = _best_reducer(graph, estimator, number, key, path)
             if reducer is not None:
                 if not _is_reduced(path.grouping, reducer):
@@ -55,20 +56,23 @@ def _is_grouping(rel: Rel) -> bool:
     return isinstance(rel, Aggregate) and bool(rel.keys) and rel.grouping_sets is None
 
 
-def _keys(graph: JoinGraph, number: int) -> Iterator[tuple[Expr, int]]:
-    """What the unit is joined by: an expression over the rest of the graph, and the unit's own column."""
+def _keys(graph: JoinGraph, number: int) -> Iterator[tuple[Expr, int, bool]]:
+    """What the unit is joined by: an expression over the rest of the graph, the unit's own column, and whether NULLs of
+    both are equal.
+    """
     unit = graph.units[number]
     attachment = unit.attachment
     if attachment is not None:
         if not attachment.null_aware:
-            for left, right in zip(attachment.left_keys, attachment.right_keys, strict=True):
+            pairs = zip(attachment.left_keys, attachment.right_keys, strict=True)
+            for index, (left, right) in enumerate(pairs):
                 if isinstance(right, Column):
-                    yield left, right.index
+                    yield left, right.index, index < attachment.null_equal_count
         return
     for group in graph.classes:
         for member, units in zip(group.members, group.units, strict=True):
             if units == 1 << number and isinstance(member, Column):
-                yield member, member.index - unit.start
+                yield member, member.index - unit.start, False
 
 
 class _Path(NamedTuple):
@@ -77,6 +81,7 @@ class _Path(NamedTuple):
     above: tuple[Rel, ...]
     grouping: Aggregate
     key: Expr
+    null_equal: bool = False
 
 
 def _path(rel: Rel, column: int, shared: Container[Rel]) -> _Path | None:
@@ -143,9 +148,9 @@ def _key_values(reducer: _Reducer) -> Rel:
     return tree.project(reducer.rel, [reducer.key], [name])
 
 
-def _semi_join(source: Rel, key: Expr, reducer: _Reducer) -> Join:
-    keys = _key_values(reducer)
-    return Join(source, keys, JoinKind.SEMI, (key,), (Column(0, key.type),))
+def _semi_join(path: _Path, reducer: _Reducer) -> Join:
+    keys, key = _key_values(reducer), path.key
+    return Join(path.grouping.input, keys, JoinKind.SEMI, (key,), (Column(0, key.type),), None, int(path.null_equal))
 
 
 def _is_reduced(grouping: Aggregate, reducer: _Reducer) -> bool:
@@ -158,7 +163,7 @@ def _is_reduced(grouping: Aggregate, reducer: _Reducer) -> bool:
 
 
 def _with_semi_join(path: _Path, reducer: _Reducer) -> Rel:
-    rel = tree.with_inputs(path.grouping, [_semi_join(path.grouping.input, path.key, reducer)])
+    rel = tree.with_inputs(path.grouping, [_semi_join(path, reducer)])
     for above in reversed(path.above):
         rel = tree.with_inputs(above, [rel])
     return rel
