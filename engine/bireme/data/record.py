@@ -87,6 +87,26 @@ def plain(array: pa.Array) -> pa.Array:
     return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
 
 
+def with_own_dictionaries(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with copies of its dictionaries: one that came through the C data interface keeps all columns alive
+    that came with it, and rows that are taken from a batch share its dictionaries.
+    """
+    if not any(pa.types.is_dictionary(field.type) for field in batch.schema):
+        return batch
+    arrays = [
+        pa.DictionaryArray.from_arrays(column.indices, _copied(column.dictionary), safe=False)
+        if isinstance(column, pa.DictionaryArray)
+        else column
+        for column in batch.columns
+    ]
+    return record_batch(arrays, batch.schema.names, batch.num_rows)
+
+
+def _copied(array: pa.Array) -> pa.Array:
+    # Joining one array alone would give it as it is.
+    return pa.concat_arrays([array, array.slice(0, 0)])
+
+
 def compact(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch without dictionaries that have more entries than it has rows: each piece of a cut batch would take the
     whole dictionary with it, wherever it goes.

@@ -7,7 +7,7 @@ of the hash: those above the ones that tables use. What becomes of both is in `j
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,10 +17,11 @@ import pyarrow as pa
 
 from bireme.backends.base import Kernels, partitions_of
 from bireme.data import arrays
-from bireme.data.record import compact, record_batch, select
+from bireme.data.record import compact, with_own_dictionaries
 from bireme.data.schema import Schema
 from bireme.errors import Unsupported
 from bireme.operators.base import Aside, Emission
+from bireme.plan.expr import Column, Expr
 from bireme.plan.physical import BuildSink
 
 # Enough for a build side of about twice the memory limit, at an eighth of it for each partition.
@@ -67,11 +68,15 @@ def is_plain_in(sink: BuildSink) -> bool:
 
 
 class Cutter:
-    """Cuts batches by the hash of the first `count` of their keys; without any, all rows are of partition 0."""
+    """Cuts batches by the hash of the first `count` of their `keys`; without any, all rows are of partition 0.
 
-    def __init__(self, count: int, kernels: Kernels) -> None:
+    Each piece has memory of its own and none but that of its columns, so that it can be given up alone.
+    """
+
+    def __init__(self, keys: Sequence[Expr], count: int, kernels: Kernels) -> None:
         self._count = count
         self._kernels = kernels
+        self._places = [key.index for key in keys[:count] if isinstance(key, Column)]
 
     def numbers(self, keys: pa.RecordBatch, partitions: int) -> npt.NDArray[np.uint64]:
         """The partition of each row."""
@@ -87,12 +92,13 @@ class Cutter:
             if batch.num_rows:
                 yield 0, compact(batch)
             return
-        width = batch.num_columns
-        names = [*batch.schema.names, *[f"key {index}" for index in range(self._count)]]
-        both = record_batch([*batch.columns, *keys.columns[: self._count]], names, batch.num_rows)
-        for index, part in enumerate(self._kernels.partition(both, range(width, len(names)), partitions)):
+        batch = with_own_dictionaries(batch)
+        if len(self._places) < self._count:
+            yield from self.finer(batch, keys, first=0, count=partitions, partitions=partitions)
+            return
+        for index, part in enumerate(self._kernels.partition(batch, self._places, partitions)):
             if part.num_rows:
-                yield index, compact(select(part, range(width), batch.schema.names))
+                yield index, compact(part)
 
     def finer(
         self, batch: pa.RecordBatch, keys: pa.RecordBatch, *, first: int, count: int, partitions: int
@@ -110,9 +116,9 @@ class Cutter:
 class Router:
     """Tells the rows of a stream whose partition is in the table from those that have to wait."""
 
-    def __init__(self, away: Away, waiting: Aside, kernels: Kernels) -> None:
+    def __init__(self, away: Away, keys: Sequence[Expr], waiting: Aside, kernels: Kernels) -> None:
         self._away = away
-        self._cutter = Cutter(away.hashed, kernels)
+        self._cutter = Cutter(keys, away.hashed, kernels)
         self._waiting = waiting
         self._kernels = kernels
 

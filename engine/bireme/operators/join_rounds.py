@@ -173,7 +173,7 @@ class JoinRounds:
         target = part.cut.build if is_build else part.cut.stream
         keys = KeyColumns(exprs, schema, self.kernels, self.states).run(batch)
         count = target.partitions
-        parts = Cutter(waiting.away.hashed, self.kernels).finer(
+        parts = Cutter(exprs, waiting.away.hashed, self.kernels).finer(
             batch, keys, first=part.partition * count, count=count, partitions=part.partitions * count
         )
         return [Emission(target, index, compact(piece)) for index, piece in parts]

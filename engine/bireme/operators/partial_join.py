@@ -32,7 +32,7 @@ class PartialJoin:
         kernels: Kernels, states: QueryStates,
     ) -> None:  # fmt: skip
         self._keys = KeyColumns(step.keys, stream, kernels, states)
-        self._router = Router(away, waiting, kernels)
+        self._router = Router(away, step.keys, waiting, kernels)
         self._join = part_join(step, built, away, stream, output, kernels, states)
         self.fan_out = self._join.fan_out
 
@@ -51,7 +51,7 @@ class PartialMatch:
         states: QueryStates,
     ) -> None:  # fmt: skip
         self._keys = KeyColumns(sink.keys, stream, kernels, states)
-        self._router = Router(away, waiting, kernels)
+        self._router = Router(away, sink.keys, waiting, kernels)
         self._matcher = Matcher(sink, built, stream, kernels, states)
         self.fan_out = self._matcher.fan_out
 

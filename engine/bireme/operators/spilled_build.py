@@ -47,7 +47,7 @@ class SpilledBuild:
         self._schema = schema
         self._keys = keys
         self._hashed = count
-        self._cutter = Cutter(count, kernels)
+        self._cutter = Cutter(sink.keys, count, kernels)
         self._aside = Aside(f"{sink.table}: build rows", partitions, states.uses.probers.get(sink.table, ()))
         self._kept: list[list[Chunk]] = [[] for _ in range(partitions // 2)]
         self._groups: list[list[Chunk]] = list(_grouped(chunks))
