@@ -18,11 +18,12 @@ std::string_view text_of(const Column& column, int64_t row) {
 }
 
 bool is_there(const Column& column, int64_t row) {
-  return column.is_valid(row) && (!column.is_dictionary() || column.dictionary->is_valid(column.codes()[row]));
+  return column.is_valid(row) &&
+         (!column.is_dictionary() || column.dictionary->is_valid(column.codes()[row]));
 }
 
-// A part of a key: unsigned words whose order is the order asked for, and the texts to compare where words are
-// equal and do not decide.
+// A part of a key: unsigned words whose order is the order asked for, and the texts to compare where words
+// are equal and do not decide.
 struct Part {
   Cells<uint64_t> rows;
   Cells<uint64_t> splitters;
@@ -131,7 +132,8 @@ uint32_t range_of(const std::vector<Part>& parts, int64_t splitters, int64_t row
   const uint64_t* begin = first.splitters.data();
   const uint64_t* low = std::lower_bound(begin, begin + splitters, first.rows[row]);
   int64_t range = low - begin;
-  while (range < splitters && first.splitters[range] == first.rows[row] && !is_after(parts, range, row)) ++range;
+  while (range < splitters && first.splitters[range] == first.rows[row] && !is_after(parts, range, row))
+    ++range;
   return static_cast<uint32_t>(range);
 }
 

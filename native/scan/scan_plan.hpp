@@ -21,8 +21,8 @@
 
 namespace bireme::scan {
 
-// Drops rows by some of the scanned columns: where `condition` is not TRUE, whose keys `filter` does not know,
-// or which come after a bound that is a condition of each task's own.
+// Drops rows by some of the scanned columns: where `condition` is not TRUE, whose keys `filter` does not
+// know, or which come after a bound that is a condition of each task's own.
 class Step {
  public:
   Step(Program condition, std::vector<int> columns, bool can_raise, double kept_guess);

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "arrow/errors.hpp"
+#include "kernels/ranges.hpp"
 #include "kernels/take.hpp"
 #include "kernels/window_places.hpp"
 #include "tests/check.hpp"
@@ -48,6 +49,45 @@ void test_order(size_t rows, uint64_t spread, int64_t stride, SortKey first, Sor
   const OutputColumn found = sort_rows(batch(longs(numbers), strings(texts)), {first, second}, limit);
   CHECK(found.rows == (limit < 0 ? static_cast<int64_t>(rows) : std::min(limit, static_cast<int64_t>(rows))));
   CHECK(std::equal(found.values.as<int64_t>(), found.values.as<int64_t>() + found.rows, wanted.begin()));
+}
+
+void test_ranges(size_t rows, uint64_t spread, size_t splitters, SortKey first, SortKey second) {
+  std::mt19937_64 random(rows * 7 + spread);
+  Longs numbers;
+  Strings texts;
+  for (size_t row = 0; row < rows; ++row) {
+    numbers.push_back(random() % 8 == 0 ? std::nullopt
+                                        : std::optional(static_cast<int64_t>(random() % spread) - 5));
+    texts.push_back(random() % 8 == 0 ? std::nullopt
+                                      : std::optional("begins alike " + std::to_string(random() % 1000)));
+  }
+  const auto comes_before = [&](size_t left, size_t right) {
+    const int by_number = order(numbers[left], numbers[right], first);
+    return by_number != 0 ? by_number < 0 : order(texts[left], texts[right], second) < 0;
+  };
+  std::vector<size_t> chosen;
+  for (size_t index = 0; index < splitters; ++index) chosen.push_back(random() % rows);
+  std::sort(chosen.begin(), chosen.end(), comes_before);
+  Longs split_numbers;
+  Strings split_texts;
+  for (const size_t row : chosen) {
+    split_numbers.push_back(numbers[row]);
+    split_texts.push_back(texts[row]);
+  }
+  const Partitioning found =
+      partition_by_ranges(batch(longs(numbers), strings(texts)),
+                          batch(longs(split_numbers), strings(split_texts)), {first, second});
+  CHECK(found.offsets.size() == splitters + 2);
+  CHECK(found.offsets.back() == static_cast<int64_t>(rows));
+  const int32_t* placed = found.rows.as<int32_t>();
+  for (size_t range = 0; range <= splitters; ++range) {
+    for (int64_t at = found.offsets[range]; at < found.offsets[range + 1]; ++at) {
+      const auto row = static_cast<size_t>(placed[at]);
+      CHECK(range == 0 || !comes_before(row, chosen[range - 1]));
+      CHECK(range == splitters || comes_before(row, chosen[range]));
+      CHECK(at == found.offsets[range] || placed[at - 1] < placed[at]);
+    }
+  }
 }
 
 void test_window_places(size_t rows, uint64_t spread) {
@@ -112,6 +152,14 @@ int main() {
   }
   for (const uint64_t spread : {uint64_t{1}, uint64_t{6}, uint64_t{1} << 20}) {
     for (const size_t rows : {size_t{0}, size_t{1}, size_t{700}}) test_window_places(rows, spread);
+  }
+  for (const size_t rows : {size_t{1}, size_t{900}}) {
+    for (const size_t splitters : {size_t{0}, size_t{1}, size_t{9}}) {
+      for (const uint64_t spread : {uint64_t{1}, uint64_t{20}, uint64_t{1} << 40}) {
+        test_ranges(rows, spread, splitters, {false, false}, {true, true});
+        test_ranges(rows, spread, splitters, {true, true}, {false, false});
+      }
+    }
   }
   test_take();
   return finish();

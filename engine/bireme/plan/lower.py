@@ -70,6 +70,8 @@ _TOP_ROWS_MAX: Final = 65_536
 # Sorting fewer rows takes a few milliseconds.
 _ROWS_PER_RANGE: Final = 131_072
 _RANGES_MAX: Final = 512
+# Smaller ranges are nearer to the caches; of more than so many ranges the pieces of a batch become short.
+_RANGES_IN_MEMORY_MAX: Final = 16
 _KEPT_BYTES_MAX: Final = 32 * MIB
 _ALL_LEVERS: Final = Levers()
 
@@ -224,7 +226,7 @@ class Lowering:
     def sort_partitions(self, opened: Opened) -> int:
         """In how many ranges to sort: enough for all slots, and none too large for its share of memory."""
         fitting = opened.rows * opened.schema.row_bytes / self.partition_bytes_max
-        wanted = max(fitting, min(self._partitions_max, opened.rows / _ROWS_PER_RANGE))
+        wanted = max(fitting, min(max(self._partitions_max, _RANGES_IN_MEMORY_MAX), opened.rows / _ROWS_PER_RANGE))
         return int(min(wanted, _RANGES_MAX)) if wanted >= 2 else 1
 
     def window_partitions(self, opened: Opened) -> int:
