@@ -1,9 +1,9 @@
 """Milliseconds to plan each TPC-H query: parse and bind, rules, lowering; beside sqlglot's own parsing as a yardstick.
 
-    python bench/planning.py DATA_FOLDER [--runs 9]
+    python bench/planning.py DATA_FOLDER [--runs 9] [--fresh]
 
 The folder holds one Parquet file a table. Statistics and samples are read before the clock runs, as for the second
-query of a session; plans kept from earlier runs are not used. Time is processor time of the one thread that plans; the
+query of a session; plans kept from earlier runs are not used, and with `--fresh` nor are nodes (`data.node`). Time is processor time of the one thread that plans; the
 least of the runs counts; the last line is the median over the queries.
 """
 
@@ -23,6 +23,7 @@ from bireme.cli.tpch.data import TABLES
 from bireme.cli.tpch.selection import QUERY_COUNT, query_text
 from bireme.collector import collector_at_rest
 from bireme.config import config_from
+from bireme.data.node import drop_unused
 from bireme.frontend.sql import bind_sql
 from bireme.plan.lower import lower
 from bireme.plan.optimize import optimize
@@ -54,16 +55,21 @@ def stages(planner: Planner, tables: SessionTables, sql: str) -> tuple[float, ..
     return bind, rules, lowering, bind + rules + lowering, parsing
 
 
-def least(run: Callable[[], tuple[float, ...]], runs: int) -> tuple[float, ...]:
+def least(run: Callable[[], tuple[float, ...]], runs: int, *, fresh: bool) -> tuple[float, ...]:
     """The least of each step, after one run that is not counted."""
-    run()
-    return tuple(map(min, zip(*[run() for _ in range(runs)], strict=True)))
+    times = []
+    for _ in range(runs + 1):
+        if fresh:
+            drop_unused()
+        times.append(run())
+    return tuple(map(min, zip(*times[1:], strict=True)))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--fresh", action="store_true")
     arguments = parser.parse_args()
     tables = SessionTables()
     for table in TABLES:
@@ -74,7 +80,7 @@ def main() -> None:
     for query in range(1, QUERY_COUNT + 1):
         sql = query_text(query)
         with collector_at_rest():  # as in a session
-            rows.append(least(lambda sql=sql: stages(planner, tables, sql), arguments.runs))
+            rows.append(least(lambda sql=sql: stages(planner, tables, sql), arguments.runs, fresh=arguments.fresh))
         print(f"q{query:<3}", *[f"{seconds * 1e3:8.2f}" for seconds in rows[-1]])
     print("mid ", *[f"{median(column) * 1e3:8.2f}" for column in zip(*rows, strict=True)])
 

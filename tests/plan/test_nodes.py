@@ -33,8 +33,7 @@ def test_what_nobody_holds_leaves_the_table() -> None:
     for mark in range(1, 400):
         assert chain(200, 8000 + mark) is not None
     assert len(node._TABLE) < 3 * node._NODES_KEPT
-    with node._LOCK:
-        node._sweep()
+    node.drop_unused()
     assert (Column, 8000, INT64) in node._TABLE
     assert not any((Column, 8000 + mark, INT64) in node._TABLE for mark in range(1, 400))
     assert chain(100, 8000) is held
@@ -63,8 +62,7 @@ def test_what_is_used_is_found_again_while_others_are_dropped() -> None:
     for thread in threads:
         thread.start()
     for _ in range(60):
-        with node._LOCK:
-            node._sweep()
+        node.drop_unused()
     stop.set()
     for thread in threads:
         thread.join()

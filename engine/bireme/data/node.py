@@ -36,6 +36,12 @@ def weigh(size_bytes: int) -> None:
     _Table.limit -= size_bytes // _BYTES_PER_NODE
 
 
+def drop_unused() -> None:
+    """Drops the nodes that nobody uses now, as happens by itself when there are many more than before."""
+    with _LOCK:
+        _sweep()
+
+
 def _sweep() -> None:
     """Drops the nodes that nobody uses. The lock is held, so that no one can find such a node meanwhile."""
     keys = list(_TABLE)
