@@ -81,6 +81,9 @@ class Stage:
     def relieve(self, part: int, slot: int) -> Output:
         return Output()
 
+    def postponed(self) -> Sequence[Any]:
+        return ()
+
     def finish_parts(self) -> int:
         return 0
 

@@ -27,7 +27,7 @@ def test_runs_keep_splits_in_order_and_within_limits(sizes):
     joined = in_runs(splits, lengths)
     flat = [one for split in joined for one in (split.splits if isinstance(split, SplitRun) else (split,))]
     assert flat == splits
-    assert len(joined) >= min(24, len(splits))
+    assert len(joined) >= min(12, len(splits))
     for split in joined:
         if isinstance(split, SplitRun):
             assert sum(one.length for one in split.ranges) <= max(4 * MIB, sum(sizes) // 32)
@@ -36,9 +36,9 @@ def test_runs_keep_splits_in_order_and_within_limits(sizes):
 
 
 def test_a_scan_of_few_splits_stays_as_it_is():
-    splits = splits_of([10] * 47)
+    splits = splits_of([10] * 23)
     assert in_runs(splits, run_lengths(splits, LIMITS)) == splits
-    assert len(in_runs(splits_of([10] * 48), run_lengths(splits_of([10] * 48), LIMITS))) == 24
+    assert len(in_runs(splits_of([10] * 24), run_lengths(splits_of([10] * 24), LIMITS))) == 12
 
 
 def test_parts_of_one_whole_are_not_joined():
@@ -48,7 +48,7 @@ def test_parts_of_one_whole_are_not_joined():
 
 def test_splits_in_memory_are_joined_by_their_size():
     small, large = FakeSplit((1,)), FakeSplit((1,) * MIB)
-    assert run_lengths([small] * 100, LIMITS) == [4] * 25
+    assert run_lengths([small] * 100, LIMITS) == [8] * 12 + [4]
     assert run_lengths([large] * 60, LIMITS) == [1] * 60
 
 
@@ -56,7 +56,7 @@ def test_the_more_slots_the_more_tasks():
     splits = splits_of([10] * 960)
     counts = [len(run_lengths(splits, RunLimits(slots, 1 << 40))) for slots in (1, 2, 16)]
     assert counts == sorted(counts)
-    assert counts[-1] >= 12 * 16
+    assert counts[-1] >= 6 * 16
 
 
 @pytest.mark.parametrize(("count", "length"), [(400, 16), (1_600, 50), (16_000, 128)])
@@ -66,7 +66,7 @@ def test_runs_of_larger_scans_are_larger_within_limits(count, length):
 
 
 def test_the_bytes_of_a_run_are_read_part_by_part():
-    run = in_runs(splits_of([10] * 48), run_lengths(splits_of([10] * 48), LIMITS))[0]
+    run = in_runs(splits_of([10] * 24), run_lengths(splits_of([10] * 24), LIMITS))[0]
     reads = []
     given = PartByPart(run.ranges, lambda ranges: reads.append(list(ranges)) or [bytes_of(one) for one in ranges])
     assert len(given) == len(run.ranges) == 2
@@ -89,7 +89,7 @@ def test_the_range_of_a_run_is_around_those_of_its_splits():
 
 
 def kept_run() -> Split:
-    splits = [FakeSplit((index,), (ByteRange("t", index, 1),)) for index in range(48)]
+    splits = [FakeSplit((index,), (ByteRange("t", index, 1),)) for index in range(24)]
     return in_runs(splits, run_lengths(splits, LIMITS))[1]
 
 

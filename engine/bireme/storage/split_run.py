@@ -27,9 +27,9 @@ from bireme.units import MIB
 # Decompressing and decoding this much takes some milliseconds; handing a task over, a few tenths of one.
 _RUN_BYTES_MIN: Final = 4 * MIB
 _RUN_BYTES_MAX: Final = 32 * MIB
-# So many tasks a slot are enough, so that the slots end at about the same time.
+# So many tasks a slot are enough, so that the slots end at about the same time; of short ones fewer.
 _RUNS_PER_SLOT: Final = 16
-_RUNS_PER_SLOT_MIN: Final = 12
+_RUNS_PER_SLOT_MIN: Final = 6
 # A run may decode to this part of the memory of its slot.
 _RUNS_IN_MEMORY: Final = 16
 
