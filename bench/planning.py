@@ -3,8 +3,8 @@
     python bench/planning.py DATA_FOLDER [--runs 9] [--fresh]
 
 The folder holds one Parquet file a table. Statistics and samples are read before the clock runs, as for the second
-query of a session; plans kept from earlier runs are not used, and with `--fresh` nor are nodes (`data.node`). Time is processor time of the one thread that plans; the
-least of the runs counts; the last line is the median over the queries.
+query of a session; plans kept from earlier runs are not used, and with `--fresh` nor are nodes (`data.node`). Time is
+processor time of the one thread that plans; the least of the runs counts; the last line is the median over the queries.
 """
 
 from __future__ import annotations
