@@ -7,6 +7,7 @@ exact numbers is exact until its last division.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from bireme.data.types import (
@@ -154,6 +155,8 @@ def _doubles(name: str, doc: str, *aliases: str, count: int = 1, result: DataTyp
 
 def _interpolated(kind: DataType) -> DataType:
     """The type of a value between two values."""
+    if kind is HUGEINT:
+        return FLOAT64
     if kind.kind is Kind.DECIMAL or kind.is_float or kind in (STRING, INTERVAL, TIMESTAMP):
         return kind
     return TIMESTAMP if kind is DATE else FLOAT64 if kind.is_numeric else kind
@@ -293,7 +296,9 @@ AGGREGATES: Final = (
     _quantile(
         "quantile_disc", "The value at a fraction of the order.", "percentile_disc", "quantile", interpolates=False
     ),
-    _typed_by("mode", "The most frequent value; of several the first.", _same, _is_sortable),
+    replace(
+        _typed_by("mode", "The most frequent value; of several the first.", _same, _is_sortable), ignores_order=False
+    ),
     _typed_by("entropy", "The entropy of the values, in bits.", lambda _: FLOAT64, _is_sortable),
     AggregateFunction(
         "string_agg",

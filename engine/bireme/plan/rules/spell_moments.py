@@ -77,7 +77,9 @@ def _unless_zero(value: Expr) -> Expr:
 
 
 def _intercept(columns: Sequence[Expr]) -> Expr:
-    return scalar("-", columns[4], scalar("*", _slope(columns), columns[5]))
+    """NULL where the independent variable is constant."""
+    value = scalar("-", columns[4], scalar("*", _slope(columns), columns[5]))
+    return Case(((scalar("=", columns[3], double(0.0)), null(FLOAT64)),), value, FLOAT64)
 
 
 def _fit(columns: Sequence[Expr]) -> Expr:
@@ -142,7 +144,7 @@ def _skewness(columns: Sequence[Expr]) -> Expr:
     value = scalar("/", _product(factor, share, third), scalar("sqrt", cube))
     few = scalar("<=", rows, double(2.0))
     constant = scalar("=", cube, double(0.0))
-    return Case(((few, null(FLOAT64)), (constant, double(math.nan))), value, FLOAT64)
+    return Case(((few, null(FLOAT64)), (constant, null(FLOAT64))), value, FLOAT64)
 
 
 def _less(value: Expr, by: float) -> Expr:

@@ -88,8 +88,16 @@ def _between_numbers(columns: Sequence[Expr], kind: DataType) -> Expr:
     same = Case(((scalar("=", low, high), low),), between, FLOAT64)
     if kind.kind is Kind.DECIMAL:
         exact = functions.cast(columns[0], kind)
-        return Case(((scalar("=", columns[0], columns[1]), exact),), functions.cast(between, kind), kind)
+        return Case(((scalar("=", columns[0], columns[1]), exact),), _between_decimals(low, high, part, kind), kind)
     return functions.cast(same, kind)
+
+
+def _between_decimals(low: Expr, high: Expr, part: Expr, kind: DataType) -> Expr:
+    """Between the unscaled numbers, without what is behind their last digit."""
+    factor = double(10.0**kind.scale)
+    least, greatest = (scalar("round", scalar("*", value, factor)) for value in (low, high))
+    between = scalar("trunc", scalar("+", least, scalar("*", scalar("-", greatest, least), part)))
+    return functions.cast(scalar("/", between, factor), kind)
 
 
 def _between_moments(columns: Sequence[Expr], kind: DataType) -> Expr:
@@ -102,7 +110,7 @@ def _between_moments(columns: Sequence[Expr], kind: DataType) -> Expr:
 def _mode(call: Aggregation, rel: Aggregate, numbers: Numbers) -> Spelling:
     """The first of the values that most rows have."""
     value = counted(call)
-    order = (SortKey(is_null(value)), SortKey(_alike(value, rel, numbers), descending=True))
+    order = (SortKey(is_null(value)), SortKey(_alike(value, rel, numbers), descending=True), *call.order)
     return Spelling([Aggregation("first", (value,), call.type, order=order)], first_part)
 
 
