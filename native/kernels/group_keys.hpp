@@ -4,9 +4,10 @@
 // Rule: keys are numbered 0, 1, 2 … in the order in which they first come (but NULL in an only column after
 // the rest of its vector). NULL equals NULL where the column is nullable; a row with NULL elsewhere has no
 // number (kNoEntry). Three forms, chosen by the types alone:
-//   packed  fixed-width columns, and beside them strings as numbers of their own, in at most 32 bytes
-//   (`group_packed`) text    one string column serial  everything else: the columns of a row written behind
-//   each other into one byte string
+//   packed: fixed-width columns, and beside them strings as numbers of their own, in at most 64 bytes
+//   (see `group_packed`);
+//   text: one string column;
+//   serial: everything else, the columns of a row written behind each other into one byte string.
 // Dictionary-encoded strings are looked up once per entry that occurs, not once per row.
 #pragma once
 

@@ -32,7 +32,7 @@ struct KeyColumn {
 };
 
 struct KeyLayout {
-  static constexpr int kWordsMax = 4;
+  static constexpr int kWordsMax = 8;
 
   // Without `null_bits` there is no room to say that a column is NULL.
   KeyLayout(const std::vector<Type>& types, const std::vector<bool>& nullable, bool null_bits);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "arrow/errors.hpp"
 #include "kernels/group_read.hpp"
@@ -10,8 +11,10 @@ namespace bireme {
 
 namespace {
 
-constexpr uint64_t kSeeds[5] = {0x9e3779b97f4a7c15ULL, 0xd6e8feb86659fd93ULL, 0xa0761d6478bd642fULL,
-                                0xe7037ed1a0b428dbULL, 0x8ebc6af09c88c6e3ULL};
+constexpr uint64_t kSeeds[KeyLayout::kWordsMax + 1] = {
+    0x9e3779b97f4a7c15ULL, 0xd6e8feb86659fd93ULL, 0xa0761d6478bd642fULL,
+    0xe7037ed1a0b428dbULL, 0x8ebc6af09c88c6e3ULL, 0x589965cc75374cc3ULL,
+    0x1d8e4e27c47d124fULL, 0xeb44accab455d165ULL, 0xca5a826395121157ULL};
 
 template <int W>
 uint32_t hash_key(const uint64_t* key) {
@@ -25,6 +28,30 @@ bool equal_keys(const uint64_t* left, const uint64_t* right) {
   uint64_t differ = 0;
   for (int word = 0; word < W; ++word) differ |= left[word] ^ right[word];
   return differ == 0;
+}
+
+// Runs `act` with the number of words of a key as a constant.
+template <typename Act>
+void with_words(int words, Act act) {
+  static_assert(KeyLayout::kWordsMax == 8);
+  switch (words) {
+    case 1:
+      return act(std::integral_constant<int, 1>());
+    case 2:
+      return act(std::integral_constant<int, 2>());
+    case 3:
+      return act(std::integral_constant<int, 3>());
+    case 4:
+      return act(std::integral_constant<int, 4>());
+    case 5:
+      return act(std::integral_constant<int, 5>());
+    case 6:
+      return act(std::integral_constant<int, 6>());
+    case 7:
+      return act(std::integral_constant<int, 7>());
+    default:
+      return act(std::integral_constant<int, 8>());
+  }
 }
 
 }  // namespace
@@ -209,20 +236,7 @@ void PackedIndex::list_all() {
     if (entry == unlisted_) continue;
     const uint64_t* key = keys_.data() + int64_t{entry} * layout_.words;
     uint32_t hash = 0;
-    switch (layout_.words) {
-      case 1:
-        hash = hash_key<1>(key);
-        break;
-      case 2:
-        hash = hash_key<2>(key);
-        break;
-      case 3:
-        hash = hash_key<3>(key);
-        break;
-      default:
-        hash = hash_key<4>(key);
-        break;
-    }
+    with_words(layout_.words, [&](auto words) { hash = hash_key<words()>(key); });
     slots_.find_or_make(hash, [](uint32_t) { return false; }, [&] { return entry; });
   }
 }
@@ -353,16 +367,7 @@ void PackedIndex::find_or_add(const KeyVector& keys, uint32_t* entries) {
     }
     if (domain_.active()) leave_domain();
   }
-  switch (layout_.words) {
-    case 1:
-      return add_by_hash<1>(keys, entries);
-    case 2:
-      return add_by_hash<2>(keys, entries);
-    case 3:
-      return add_by_hash<3>(keys, entries);
-    default:
-      return add_by_hash<4>(keys, entries);
-  }
+  with_words(layout_.words, [&](auto words) { add_by_hash<words()>(keys, entries); });
 }
 
 void PackedIndex::find(const KeyVector& keys, uint32_t* entries) const {
@@ -373,16 +378,7 @@ void PackedIndex::find(const KeyVector& keys, uint32_t* entries) const {
     for (int64_t row = 0; row < keys.rows; ++row) entries[row] = cells[places[row]];
     return;
   }
-  switch (layout_.words) {
-    case 1:
-      return find_by_hash<1>(keys, entries);
-    case 2:
-      return find_by_hash<2>(keys, entries);
-    case 3:
-      return find_by_hash<3>(keys, entries);
-    default:
-      return find_by_hash<4>(keys, entries);
-  }
+  with_words(layout_.words, [&](auto words) { find_by_hash<words()>(keys, entries); });
 }
 
 }  // namespace bireme

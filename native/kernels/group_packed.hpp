@@ -1,4 +1,4 @@
-// An index from keys of up to 32 bytes to numbers: packed into words, found by address where they are dense,
+// An index from keys of up to 64 bytes to numbers: packed into words, found by address where they are dense,
 // else by hash.
 //
 // Rule: keys get numbers 0, 1, 2 … in the order in which they first come, and lie in that order in `keys_`.

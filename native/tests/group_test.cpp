@@ -120,20 +120,28 @@ void test_keys(bool by_key, bool by_name, int64_t spread, int64_t stride, bool n
   compare(direct, groups, by_key, by_name);
 }
 
-void test_wide_keys() {
-  // Six longs do not pack, so rows are keyed by their bytes.
-  const std::vector<Type> types(6, kLong);
+// Up to eight words are packed, with a bit per column once there is a NULL; longer keys are rows' bytes.
+void test_wide_keys(int64_t width, bool nulls) {
+  const std::vector<Type> types(static_cast<size_t>(width), kLong);
   GroupTable table(types, {{AggregateFunction::CountStar, -1, kLong, kLong}});
   std::vector<OutputColumn> columns;
-  for (int64_t column = 0; column < 6; ++column) {
+  for (int64_t column = 0; column < width; ++column) {
     Longs values;
     for (int64_t row = 0; row < 3000; ++row) {
-      values.push_back(row % 11 == 0 && column == 2 ? std::nullopt : std::optional(row % 100 * column));
+      const bool null = nulls && row % 11 == 0 && column == width / 2;
+      values.push_back(null ? std::nullopt : std::optional((row % 100 - 50) * (column + 1) * 1'000'000'007));
     }
     columns.push_back(longs(values));
   }
   table.update(batch_of(std::move(columns), 3000), 0);
-  CHECK(table.groups() == 200);
+  CHECK(table.groups() == (nulls ? 200 : 100));
+  const GroupTable::Rows rows = table.finish();
+  for (int64_t column = 0; column < width; ++column) {
+    const Column keys = view_of(rows.columns[static_cast<size_t>(column)]);
+    for (int64_t group = 0; group < 100; ++group) {
+      if (keys.is_valid(group)) CHECK(keys.as<int64_t>()[group] % (column + 1) == 0);
+    }
+  }
 }
 
 // Whole groups leave with results, the rest (NULL among them) as states; together they are all groups.
@@ -271,7 +279,9 @@ int main() {
     test_settle(false, 1, nulls);
     test_settle(true, int64_t{1} << 40, nulls);
   }
-  test_wide_keys();
+  for (int64_t width = 2; width <= 10; ++width) {
+    for (const bool nulls : {false, true}) test_wide_keys(width, nulls);
+  }
   test_merge_of_nothing();
   test_empty();
   test_errors();

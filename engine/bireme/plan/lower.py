@@ -65,6 +65,9 @@ from bireme.units import GIB, MIB
 
 # A partition should hold enough groups to be worth a task of its own (about a millisecond of merging).
 _GROUPS_PER_PARTITION: Final = 16_384
+# So many expected groups may be many more, though hardly more than one for each few rows.
+_GROUPS_UNSURE: Final = 1_024
+_ROWS_PER_GROUP_UNSURE: Final = 8
 # Above this many rows a top-n keeps so much per slot that sorting everything once is as good.
 _TOP_ROWS_MAX: Final = 65_536
 # Sorting fewer rows takes a few milliseconds.
@@ -236,8 +239,14 @@ class Lowering:
         fitting = opened.rows * opened.schema.row_bytes / self.partition_bytes_max
         return int(min(fitting, _RANGES_MAX)) if fitting > self._partitions_max else 1
 
-    def groups_partitions(self, groups: float) -> int:
-        """How many hash partitions are right for this many groups."""
+    def groups_partitions(self, groups: float, rows: float) -> int:
+        """How many hash partitions are right for this many groups of so many rows.
+
+        An estimate of many groups rests on a sample and may be far too low; too few partitions would leave all of the
+        merge to one thread, a few too many cost nothing beside the rows.
+        """
+        if groups >= _GROUPS_UNSURE:
+            groups = max(groups, rows / _ROWS_PER_GROUP_UNSURE)
         return int(max(1, min(self._partitions_max, groups // _GROUPS_PER_PARTITION)))
 
 

@@ -60,7 +60,7 @@ def lower_aggregate(lowering: Lowering, rel: Aggregate) -> Opened:
     opened.project(tuple(exprs), inputs.names, inputs)
     spec = GroupSpec(tuple([key.type for key in rel.keys]), steps)
     groups = lowering.rows(rel)
-    partitions = lowering.groups_partitions(groups) if rel.keys else 1
+    partitions = lowering.groups_partitions(groups, lowering.rows(rel.input)) if rel.keys else 1
     edge = lowering.draft.edge("groups", state_schema(spec), groups, partitions)
     clustered = _clustered_key(lowering, opened, len(rel.keys)) if groups >= _GROUPS_MIN else None
     if clustered is None:
