@@ -30,12 +30,14 @@ Exported hash_batch(nb::handle source, const std::vector<int>& positions) {
 }
 
 // One exported batch per partition; dictionary columns leave as codes.
-nb::list partition_batch(nb::handle source, const std::vector<int>& keys, uint32_t partitions) {
+nb::list partition_batch(nb::handle source, const std::vector<int>& keys, uint32_t partitions, uint32_t index,
+                         uint32_t total) {
   const Batch batch = import_arrow(source);
   std::vector<Exported> parts;
   {
     nb::gil_scoped_release unlocked;
-    const Partitioning partitioning = partition_rows(chosen(batch, keys), batch.rows(), partitions);
+    const Partitioning partitioning =
+        partition_rows(chosen(batch, keys), batch.rows(), partitions, {index, total});
     std::vector<std::vector<OutputColumn>> columns = split(batch.columns(), partitioning);
     parts.reserve(columns.size());
     for (size_t part = 0; part < columns.size(); ++part) {
@@ -49,12 +51,13 @@ nb::list partition_batch(nb::handle source, const std::vector<int>& keys, uint32
 }
 
 // (row positions, partition after partition; where each partition begins, and the end)
-nb::tuple partition_positions(nb::handle source, const std::vector<int>& keys, uint32_t partitions) {
+nb::tuple partition_positions(nb::handle source, const std::vector<int>& keys, uint32_t partitions,
+                              uint32_t index, uint32_t total) {
   const Batch batch = import_arrow(source);
   Partitioning partitioning;
   {
     nb::gil_scoped_release unlocked;
-    partitioning = partition_rows(chosen(batch, keys), batch.rows(), partitions);
+    partitioning = partition_rows(chosen(batch, keys), batch.rows(), partitions, {index, total});
   }
   OutputColumn rows{.type = simple_type(Kind::Int32), .rows = batch.rows()};
   rows.values = std::move(partitioning.rows);
@@ -66,11 +69,12 @@ nb::tuple partition_positions(nb::handle source, const std::vector<int>& keys, u
 void bind_hash(nb::module_& module) {
   module.def("hash_rows", &hash_batch, nb::arg("batch"), nb::arg("columns"),
              "The hash of each row of `batch` over `columns`, as an Exported uint64 array.");
-  module.def(
-      "partition", &partition_batch, nb::arg("batch"), nb::arg("columns"), nb::arg("partitions"),
-      "An Exported batch per partition of the hash of `columns`; dictionary columns leave as their codes.");
+  module.def("partition", &partition_batch, nb::arg("batch"), nb::arg("columns"), nb::arg("partitions"),
+             nb::arg("index"), nb::arg("total"),
+             "An Exported batch per partition of the hash of `columns`, within part `index` of `total`; "
+             "dictionary columns leave as codes.");
   module.def("partition_positions", &partition_positions, nb::arg("batch"), nb::arg("columns"),
-             nb::arg("partitions"),
+             nb::arg("partitions"), nb::arg("index"), nb::arg("total"),
              "Row positions, partition after partition, and where each partition begins.");
 }
 

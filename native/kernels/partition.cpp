@@ -13,7 +13,12 @@ template <typename Of>
 Partitioning arranged(int64_t rows, uint32_t partitions, Of partition_of_row) {
   Partitioning result;
   result.offsets.assign(partitions + 1, 0);
-  for (int64_t row = 0; row < rows; ++row) ++result.offsets[partition_of_row(row) + 1];
+  for (int64_t row = 0; row < rows; ++row) {
+    const uint32_t partition = partition_of_row(row);
+    if (partition >= partitions)
+      throw EngineBug("a row to be partitioned is outside of the range that is split");
+    ++result.offsets[partition + 1];
+  }
   for (uint32_t partition = 0; partition < partitions; ++partition) {
     result.offsets[partition + 1] += result.offsets[partition];
   }
@@ -26,12 +31,17 @@ Partitioning arranged(int64_t rows, uint32_t partitions, Of partition_of_row) {
 
 }  // namespace
 
-Partitioning partition_rows(std::span<const Column* const> keys, int64_t rows, uint32_t partitions) {
+Partitioning partition_rows(std::span<const Column* const> keys, int64_t rows, uint32_t partitions,
+                            HashRange within) {
+  if (uint64_t{partitions} * within.total > UINT32_MAX)
+    throw EngineBug("a range of hashes is cut too finely");
   if (rows > INT32_MAX) throw Unsupported("a batch has more than 2147483647 rows");
   Buffer hashes(rows * 8);
   hash_rows(keys, rows, hashes.as<uint64_t>());
   const uint64_t* hash = hashes.as<uint64_t>();
-  return arranged(rows, partitions, [=](int64_t row) { return partition_of(hash[row], partitions); });
+  const uint32_t total = partitions * within.total;
+  const uint32_t first = partitions * within.index;
+  return arranged(rows, partitions, [=](int64_t row) { return partition_of(hash[row], total) - first; });
 }
 
 Partitioning partition_by(std::span<const uint32_t> partition_of_row, uint32_t partitions) {

@@ -16,8 +16,17 @@ struct Partitioning {
   std::vector<int64_t> offsets;  // partitions + 1: where each begins in `rows`
 };
 
-// `keys` are the columns that are hashed. Throws Unsupported for keys without a hash.
-Partitioning partition_rows(std::span<const Column* const> keys, int64_t rows, uint32_t partitions);
+// Part number `index` of `total` equal ones of all hashes. `total` times the partitions it is cut into must
+// be below 2^32.
+struct HashRange {
+  uint32_t index = 0;
+  uint32_t total = 1;
+};
+
+// `keys` are the columns that are hashed; `within` has the hashes of all rows. Throws Unsupported for keys
+// without a hash, EngineBug for a row outside.
+Partitioning partition_rows(std::span<const Column* const> keys, int64_t rows, uint32_t partitions,
+                            HashRange within = {});
 
 // The rows by the partition that is given for each. There are at most INT32_MAX rows.
 Partitioning partition_by(std::span<const uint32_t> partition_of_row, uint32_t partitions);

@@ -12,11 +12,13 @@ from support.batches import EVERY_TYPE, KEY_TYPES, batches, corner_batch
 from support.drawn import drawn
 from support.duck import Duck, difference, rows_of
 
-from bireme.backends.base import Kernels, partition_of
+from bireme.backends.base import Kernels
 from bireme.backends.reference import ReferenceKernels
 from bireme.data import types as t
-from bireme.data.record import plain
+from bireme.data.hash_range import HashRange, partition_of
+from bireme.data.record import plain, record_batch
 from bireme.data.types import DataType
+from bireme.errors import EngineBug
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -117,6 +119,31 @@ def test_partitions_hold_every_row_once_in_order(backend: Kernels, data: st.Data
         wanted = [row for row, hashed in zip(rows, hashes, strict=True) if partition_of(hashed, partitions) == index]
         assert rows_of([plain(column) for column in part.columns]) == wanted
         assert part.schema.names == batch.schema.names
+
+
+@drawn(30)
+@given(data=st.data())
+def test_a_partition_is_split_as_all_rows_are_into_finer_ones(backend: Kernels, data: st.DataObject) -> None:
+    batch = data.draw(batches([t.INT64, t.STRING, t.decimal(15, 2)], few=True))
+    columns = data.draw(st.sampled_from(([0], [1], [0, 2])))
+    total, into = data.draw(st.integers(1, 5)), data.draw(st.integers(2, 9))
+    finer = backend.partition(batch, columns, total * into)
+    for number, part in enumerate(backend.partition(batch, columns, total)):
+        within = HashRange(number, total)
+        parts = backend.partition(part, columns, into, within)
+        for one, wanted in zip(parts, finer[number * into :][:into], strict=True):
+            assert rows_of([plain(column) for column in one.columns]) == rows_of(
+                [plain(column) for column in wanted.columns]
+            )
+        assert [within.part(place, into) for place in range(into)] == [
+            HashRange(number * into + place, total * into) for place in range(into)
+        ]
+
+
+def test_rows_outside_of_a_range_are_not_lost(backend: Kernels) -> None:
+    batch = record_batch([pa.array(range(100), pa.int64())], ["k"], 100)
+    with pytest.raises(EngineBug, match="outside of the range"):
+        backend.partition(batch, [0], 2, HashRange(0, 4))
 
 
 def test_partition_without_columns_counts_rows(backend: Kernels) -> None:

@@ -58,6 +58,8 @@ def test_the_simulation_goes_where_it_claims() -> None:
     assert total.cached > 500
     assert total.hits > 10
     assert total.relieved > 20
+    assert total.cut > 100
+    assert total.bits > 10
     assert {"OutOfRoom", "Overflow"} <= total.failed.keys()
 
 

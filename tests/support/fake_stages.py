@@ -2,7 +2,9 @@
 
 A STREAM, SERIAL or PARTITION pipeline passes its rows on, with `v + add`, spread over the partitions of its edge. One
 with `state` keeps rows per slot and gives them out at the end, sorted, in parts; where it `gives_up`, also when memory
-is short, a part a slot. One with a limit says `enough`.
+is short, a part a slot. One with a limit says `enough`. One that `cuts` has the values of a partition spread by what is
+left of them when they are divided, once more for each cut (nothing, where they are all `alike`); or takes them bit by
+bit.
 Misbehaviour (running out of memory, failing) is drawn before a call changes anything.
 """
 
@@ -16,12 +18,13 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bireme.data.hash_range import HashRange
 from bireme.data.ids import PipelineId
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
 from bireme.errors import EngineBug, Overflow
 from bireme.operators.base import NOTHING, Emission, Output, Postponed, Relievable, Round, RoundCall
-from bireme.plan.physical import EmitSink, Pipeline
+from bireme.plan.physical import EdgeSource, EmitSink, Pipeline
 from bireme.storage.base import ByteRange, ChunkKey, Split
 from support.disk import bytes_of
 
@@ -88,6 +91,8 @@ class FakeWork:
     state: bool = False
     parts: int = 1
     gives_up: bool = False
+    cuts: bool = False
+    alike: bool = False
     limit: int | None = None
     emits: bool = True
     short_of_memory: float = 0.0
@@ -104,6 +109,8 @@ class Counts:
     closed: int = 0
     calls: int = 0
     relieved: int = 0
+    cut: int = 0
+    bits: int = 0
     shortages: int = 0
     failures: int = 0
     set_closed: int = 0
@@ -131,6 +138,7 @@ class FakeStage:
         self._is_closed = False
         self._given = False
         self._rows: list[int] = []
+        self._bits: dict[int, list[int]] = {}
 
     # The contract -----------------------------------------------------------------------------
 
@@ -155,6 +163,35 @@ class FakeStage:
             values = [value for batch in batches for value in batch.column(0).to_pylist()]
             return self._run([rows_batch(values if batches else self.work.values)], slot)
 
+    def can_cut(self) -> bool:
+        return self.work.cuts
+
+    def cut(self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int, slot: int) -> Output:
+        with _Call(self, "cut", 0, slot):
+            values = _values(batches)
+            self._misbehave(0)
+            self._counts.cut += len(values)
+            self._expect(within.number < within.total, f"cut within {within}")
+            assert isinstance(self.pipeline.source, EdgeSource)
+            spread: dict[int, list[int]] = {}
+            for value in values:
+                spread.setdefault(0 if self.work.alike else value // within.total % into, []).append(value)
+            edge = self.pipeline.source.edge
+            made = [Emission(edge, part, rows_batch(rows)) for part, rows in spread.items()]
+            return Output(made, state_bytes=self._state_bytes)
+
+    def run_bit(self, batches: Sequence[pa.RecordBatch], sequence: int, is_last: bool, slot: int) -> Output:
+        with _Call(self, "bit", sequence, slot):
+            self._counts.bits += 1
+            self._bits.setdefault(sequence, []).extend(_values(batches))
+            if not is_last:
+                return Output(state_bytes=self._state_bytes)
+            return self._give([rows_batch(self._bits.pop(sequence))], slot)
+
+    @property
+    def _state_bytes(self) -> int:
+        return 8 * sum(map(len, (*self._slots, *self._bits.values())))
+
     def enough(self) -> bool:
         return self.work.limit is not None and self._passed >= self.work.limit
 
@@ -178,7 +215,7 @@ class FakeStage:
             with self._lock:
                 self._relief_left -= 1
                 self._relieving = self._relief_left > 0
-            return self._emit([rows_batch(rows)] if rows else [], state_bytes=8 * sum(map(len, self._slots)))
+            return self._emit([rows_batch(rows)] if rows else [], state_bytes=self._state_bytes)
 
     def postponed(self) -> Sequence[Postponed]:
         return ()
@@ -190,6 +227,7 @@ class FakeStage:
 
     def finish_parts(self) -> int:
         self._expect(not self._busy, "finished while it runs")
+        self._expect(not self._bits, "finished with a partition half taken")
         self._finishing = True
         if self.work.state:
             self._rows = sorted(value for rows in self._slots for value in rows)
@@ -212,17 +250,20 @@ class FakeStage:
 
     def _run(self, batches: list[pa.RecordBatch], slot: int) -> Output:
         self._misbehave(sum(batch.num_rows for batch in batches))
+        return self._give(batches, slot)
+
+    def _give(self, batches: list[pa.RecordBatch], slot: int) -> Output:
         if self.work.limit is not None:
-            batches = [self._cut(batch) for batch in batches]
+            batches = [self._limited(batch) for batch in batches]
         if self.work.state:
             kept = self._slots[slot]
             for batch in batches:
                 kept += [value + self.work.add for value in batch.column(0).to_pylist()]
-            return Output(state_bytes=8 * sum(map(len, self._slots)))
+            return Output(state_bytes=self._state_bytes)
         added = [pc.add(batch.column(0), self.work.add) for batch in batches]
         return self._emit([pa.RecordBatch.from_arrays([column], ["v"]) for column in added])
 
-    def _cut(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _limited(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         assert self.work.limit is not None
         kept = batch.slice(0, max(0, self.work.limit - self._passed))
         self._passed += kept.num_rows
@@ -259,6 +300,10 @@ class FakeStage:
     def _expect(self, holds: bool, what: str) -> None:
         if not holds:
             self._counts.faults.append(f"{self.pipeline.name} was {what}")
+
+
+def _values(batches: Sequence[pa.RecordBatch]) -> list[int]:
+    return [value for batch in batches for value in batch.column(0).to_pylist()]
 
 
 class _Call:

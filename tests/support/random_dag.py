@@ -107,7 +107,7 @@ class DagMaker:
                 self._pass_on(source, target, Take.STREAM)
             case "partition":
                 target = self._edge()
-                self._pass_on(source, target, Take.PARTITION)
+                self._pass_on(source, target, Take.PARTITION, cuts=rng.random() < 0.7)
             case "state":
                 target = self._state(source)
             case "serial":
@@ -168,10 +168,16 @@ class DagMaker:
 
     # Pipelines over edges ----------------------------------------------------------------------
 
-    def _pass_on(self, source: OpenEdge, target: OpenEdge, take: Take, limit: int | None = None) -> None:
-        work = FakeWork(add=self.rng.randint(0, 3), partitions=target.partitions, limit=limit)
+    def _pass_on(
+        self, source: OpenEdge, target: OpenEdge, take: Take, limit: int | None = None, *, cuts: bool = False
+    ) -> None:
+        work = FakeWork(add=self.rng.randint(0, 3), partitions=target.partitions, limit=limit, cuts=cuts)
+        work.alike = cuts and self.rng.random() < 0.5
+        self.stateful = self.stateful or work.alike
         outputs = _limited(_taken(source, take), limit)
-        self._add_over(source, take, target, work, [[value + work.add for value in rows] for rows in outputs])
+        exact = False if cuts else None
+        added = [[value + work.add for value in rows] for rows in outputs]
+        self._add_over(source, take, target, work, added, exact=exact)
 
     def _state(self, source: OpenEdge) -> OpenEdge:
         target = self._edge()
@@ -182,6 +188,7 @@ class DagMaker:
         rows = sorted(value + 1 for value in source.rows)
         outputs = [rows[part :: work.parts] for part in range(work.parts)]
         take = self.rng.choice((Take.STREAM, Take.PARTITION))
+        work.cuts = take is Take.PARTITION and self.rng.random() < 0.5
         # What is given up early leaves before smaller rows that come later.
         self._add_over(source, take, target, work, outputs, exact=not gives_up)
         return target

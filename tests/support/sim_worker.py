@@ -89,6 +89,8 @@ class Outcome:
     cached: int = 0
     hits: int = 0
     relieved: int = 0
+    cut: int = 0
+    bits: int = 0
     trace: list[Event] = field(default_factory=list)
 
     def add(self, other: Outcome) -> None:
@@ -103,6 +105,8 @@ class Outcome:
         self.cached += other.cached
         self.hits += other.hits
         self.relieved += other.relieved
+        self.cut += other.cut
+        self.bits += other.bits
         for name, count in other.failed.items():
             self.failed[name] = self.failed.get(name, 0) + count
 
@@ -171,6 +175,8 @@ class SimRun:
         self.outcome.rows += len(got)
         counts = stages.counts
         self.outcome.relieved += counts.relieved
+        self.outcome.cut += counts.cut
+        self.outcome.bits += counts.bits
         assert not counts.faults, counts.faults
         assert (counts.opened, counts.set_closed) == (counts.closed, 1), counts
 

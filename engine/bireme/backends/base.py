@@ -26,6 +26,7 @@ from bireme.backends.scans import KeyFilter as KeyFilter
 from bireme.backends.scans import RowFilter as RowFilter
 from bireme.backends.scans import Scan as Scan
 from bireme.backends.scans import ScanCounts as ScanCounts
+from bireme.data.hash_range import ALL_HASHES, HashRange
 from bireme.data.key_range import KeyRange
 from bireme.data.schema import Schema
 from bireme.data.types import DataType
@@ -265,8 +266,12 @@ class Kernels(Protocol):
         """The engine's hash of each row's key: one algorithm, equal in every backend, equal for equal keys."""
         ...
 
-    def partition(self, batch: pa.RecordBatch, columns: Sequence[int], partitions: int) -> list[pa.RecordBatch]:
-        """Splits rows by `partition_of` of their hash, keeping their order within a partition."""
+    def partition(
+        self, batch: pa.RecordBatch, columns: Sequence[int], partitions: int, within: HashRange = ALL_HASHES
+    ) -> list[pa.RecordBatch]:
+        """Splits rows by `partition_of` of their hash, keeping their order within a partition; all have a hash in
+        `within`, which is what is split.
+        """
         ...
 
     def split_by_ranges(
@@ -296,16 +301,3 @@ class Kernels(Protocol):
     def window(self, batch: pa.RecordBatch, schema: Schema, calls: Sequence[WindowCall]) -> list[pa.Array]:
         """One array per call, aligned with the rows of `batch`, which holds whole windows."""
         ...
-
-
-def partition_of(row_hash: int, partitions: int) -> int:
-    """The partition of a hash: its upper 32 bits scaled to the number of partitions (Lemire 2019), so that the
-    lower bits stay free for tables inside the partition.
-    """
-    return ((row_hash >> 32) * partitions) >> 32
-
-
-def partitions_of(hashes: npt.NDArray[np.uint64], partitions: int) -> npt.NDArray[np.uint64]:
-    """`partition_of` of many hashes. Partition p of n is partitions p * k to p * k + k - 1 of n * k."""
-    chosen: npt.NDArray[np.uint64] = ((hashes >> np.uint64(32)) * np.uint64(partitions)) >> np.uint64(32)
-    return chosen

@@ -1,7 +1,7 @@
 """THE hash of the engine: what it is, for every backend, and its plain numpy form.
 
 Partitions, join tables and group states of different backends meet on it, so every backend computes exactly this. Which
-partition a hash belongs to is `base.partition_of`. All arithmetic is on unsigned 64-bit words and wraps.
+partition a hash belongs to is `data.hash_range.partition_of`. All arithmetic is on unsigned 64-bit words and wraps.
 
     mix(x)      x ^= x >> 33; x *= 0xff51afd7ed558ccd; x ^= x >> 33; x *= 0xc4ceb9fe1a85ec53; x ^= x >> 33
                 (the finalizer of MurmurHash3)

@@ -54,12 +54,13 @@ def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def longer(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in the same order in fewer batches: short ones that follow each other are joined."""
+    """The same rows in order in fewer batches: short ones of the same columns that follow each other are joined."""
     short: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
         is_short = batch.num_rows < SHORT_ROWS
-        if short and (not is_short or rows + batch.num_rows > JOINED_ROWS_MAX):
+        fits = is_short and rows + batch.num_rows <= JOINED_ROWS_MAX
+        if short and not (fits and batch.schema.names == short[0].schema.names):
             yield joined(short)
             short, rows = [], 0
         if is_short:

@@ -201,6 +201,29 @@ class StateRelieved(NamedTuple):
     cause: EventId = NO_CAUSE
 
 
+class PartitionCut(NamedTuple):
+    """A partition was larger than its share of memory, so its batches were spread over `parts` finer ones first."""
+
+    query: QueryId
+    pipeline: PipelineId
+    edge: EdgeId
+    nbytes: int
+    parts: int
+    largest_bytes: int
+    cause: EventId = NO_CAUSE
+
+
+class PartitionInBits(NamedTuple):
+    """A partition was larger than its share of memory and no cut made it smaller, so it is taken bit by bit."""
+
+    query: QueryId
+    pipeline: PipelineId
+    edge: EdgeId
+    nbytes: int
+    batches: int
+    cause: EventId = NO_CAUSE
+
+
 class Demoted(NamedTuple):
     query: QueryId
     edge: EdgeId

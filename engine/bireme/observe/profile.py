@@ -35,6 +35,11 @@ class PipelineProfile:
     retries: int = 0
     reliefs: int = 0
     relieved_bytes: int = 0
+    cuts: int = 0
+    cut_bytes: int = 0
+    cut_parts: int = 0
+    in_bits: int = 0
+    in_bits_bytes: int = 0
     preload_bytes: int = 0
     scanned_rows: int = 0
     dropped_by_conditions: int = 0
@@ -128,12 +133,14 @@ class Profile:
         into = self.pipeline(event.pipeline)
         into.tasks += 1
         into.tasks_on_loop += event.on_loop
+        into.run_seconds += event.run_seconds
+        into.wait_seconds += event.wait_seconds
+        if event.kind == "cut":
+            return  # what it gives comes in once more
         into.rows_in += event.rows_in
         into.bytes_in += event.bytes_in
         into.rows_out += event.rows_out
         into.bytes_out += event.bytes_out
-        into.run_seconds += event.run_seconds
-        into.wait_seconds += event.wait_seconds
         into.state_bytes_peak = max(into.state_bytes_peak, event.state_bytes)
 
     def _opened(self, event: events.PipelineOpened) -> None:
@@ -158,6 +165,17 @@ class Profile:
         into = self.pipeline(event.pipeline)
         into.reliefs += 1
         into.relieved_bytes += max(0, event.bytes_before - event.bytes_after)
+
+    def _cut(self, event: events.PartitionCut) -> None:
+        into = self.pipeline(event.pipeline)
+        into.cuts += 1
+        into.cut_bytes += event.nbytes
+        into.cut_parts += event.parts
+
+    def _in_bits(self, event: events.PartitionInBits) -> None:
+        into = self.pipeline(event.pipeline)
+        into.in_bits += 1
+        into.in_bits_bytes += event.nbytes
 
     def _noted(self, event: events.Noted) -> None:
         notes = self.pipeline(event.pipeline).notes
@@ -220,6 +238,8 @@ _FOLDS: dict[type, Callable[[Profile, Any], None]] = {
     events.RoundBegun: Profile._round_begun,
     events.TaskRetried: Profile._retried,
     events.StateRelieved: Profile._relieved,
+    events.PartitionCut: Profile._cut,
+    events.PartitionInBits: Profile._in_bits,
     events.Noted: Profile._noted,
     events.Preloaded: Profile._preloaded,
     events.ReadByTask: Profile._read_by_task,
@@ -273,6 +293,11 @@ def _line(name: str, pipeline: PipelineProfile) -> str:
         )
     if pipeline.reliefs:
         parts.append(f"gave up state {pipeline.reliefs} times, {format_bytes(pipeline.relieved_bytes)}")
+    if pipeline.cuts:
+        cut = format_bytes(pipeline.cut_bytes)
+        parts.append(f"{pipeline.cuts} partitions ({cut}) were too large and cut into {pipeline.cut_parts}")
+    if pipeline.in_bits:
+        parts.append(f"{pipeline.in_bits} partitions ({format_bytes(pipeline.in_bits_bytes)}) were taken bit by bit")
     if pipeline.retries:
         parts.append(f"{pipeline.retries} retries")
     return ", ".join(parts + pipeline.notes)

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from bireme.backends.base import Kernels, partitions_of
+from bireme.backends.base import Kernels
 from bireme.data import arrays
+from bireme.data.hash_range import partitions_of
 from bireme.data.record import compact, with_own_dictionaries
 from bireme.data.schema import Schema
 from bireme.errors import Unsupported

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Protocol
 import pyarrow as pa
 
 from bireme.backends.base import ScanCounts
+from bireme.data.hash_range import HashRange
 from bireme.data.ids import EdgeId, PipelineId
 from bireme.errors import EngineBug
 from bireme.plan.physical import Pipeline
@@ -140,6 +141,9 @@ class Stage(Protocol):
     Between inputs, while no other call runs, memory may be wanted back: `relieve` then comes once for each part 0 to
     `relief_parts() - 1`, many at once, and inputs go on afterwards. It emits what the rest of the query needs of the
     state, and keeps nothing of it. One that raises MemoryError or OutOfRoom has lost nothing and is made again.
+    A partition that is larger than fits may be cut first, where `can_cut`: `cut` then takes its batches, a few at a
+    time, and emits their rows to parts of the same partition, which become partitions themselves. Or it comes to
+    `run_bit` a few batches at a time, one call after the other; the last one gives the output.
     Rows that were emitted to an `Aside` which the pipeline itself reads come back in rounds, when all inputs are done:
     those of `postponed()`, one after the other, each round as a LOAD (where it has a table), RESUMEs, many at once, and
     an UNLOAD; before them, it may be cut. Then comes `finish`.
@@ -170,6 +174,18 @@ class Stage(Protocol):
         ValuesSource and UnmatchedSource (one task each).
         """
         ...
+
+    def can_cut(self) -> bool:
+        """Whether `cut` and `run_bit` may be called, for a PARTITION source. On the loop, after `open`."""
+        ...
+
+    def cut(self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int, slot: int) -> Output:
+        """Emits to the edge that is its source, where partition `p` now stands for part `p` of `into` of `within`,
+        the hashes of the partition that the batches are of. Many at once; one that raises has changed nothing.
+        """
+        ...
+
+    def run_bit(self, batches: Sequence[pa.RecordBatch], sequence: int, is_last: bool, slot: int) -> Output: ...
 
     def enough(self) -> bool:
         """Whether more input cannot change the output (a limit is reached). Asked on the loop after each task."""

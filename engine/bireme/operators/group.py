@@ -44,6 +44,7 @@ class Group:
         self._passing: list[GroupTable | None] = [None] * (slots + 1)
         # By slot: a table can be asked for its size only by the thread that fills it.
         self._held_bytes = [0] * (slots + 1)
+        self._given_bytes = [0] * (slots + 1)
         self._gains = [Gain(rows_expected // slots) for _ in range(slots + 1)]
         # What has no order among rows can do without it when they are merged.
         self._may_pass = not any(sees_order(step.function) for step in sink.spec.aggregates)
@@ -80,9 +81,15 @@ class Group:
             emissions, rest = whole.take(table, sequence)
             if rest.num_rows:
                 self._table(self._tables, slot).merge(rest)
-        own = (self._tables[slot], self._passing[slot])
-        self._held_bytes[slot] = sum([each.nbytes for each in own if each is not None])
+        self._measure(slot)
         return emissions
+
+    def _measure(self, slot: int) -> None:
+        table, passing = self._tables[slot], self._passing[slot]
+        kept = 0 if table is None else table.nbytes
+        self._held_bytes[slot] = kept + (0 if passing is None else passing.nbytes)
+        # A table without groups may have room for some, which it would only ask for again.
+        self._given_bytes[slot] = kept if table is not None and table.groups else 0
 
     def _table(self, tables: list[GroupTable | None], slot: int) -> GroupTable:
         table = tables[slot]
@@ -100,7 +107,7 @@ class Group:
         return [Emission(self._sink.edge, index, state) for index, state in enumerate(states) if state.num_rows]
 
     def relievable(self) -> Relievable:
-        return Relievable(self.nbytes, max(self._held_bytes, default=0))
+        return Relievable(sum(self._given_bytes), max(self._given_bytes, default=0))
 
     def relief_parts(self) -> int:
         return len(self._tables)
@@ -110,7 +117,8 @@ class Group:
         if table is None or not table.groups:
             return []
         emissions = self._handed_over(table)
-        self._held_bytes[part] = table.nbytes
+        self._gains[part].begin_anew()
+        self._measure(part)
         return emissions
 
     def finish_parts(self) -> int:
@@ -140,6 +148,11 @@ class Gain:
         self._rows_expected = rows_expected
         self._rows = 0
         self._next_look = 0
+
+    def begin_anew(self) -> None:
+        """The groups so far were handed over; what counts from here on are rows and groups from here on."""
+        self._rows_expected -= self._rows
+        self._rows = self._next_look = 0
 
     def lose(self, groups: int, rows: int) -> bool:
         """Takes account of `rows` more rows, with `groups` groups in all; says whether grouping should end."""

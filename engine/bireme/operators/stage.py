@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import pyarrow as pa
 
 from bireme.backends.base import Kernels, ScanCounts
+from bireme.data.hash_range import HashRange
 from bireme.data.record import concat, longer, record_batch, slices
 from bireme.data.schema import Schema
 from bireme.errors import EngineBug, SourceMisstated
@@ -20,6 +21,7 @@ from bireme.operators.group import Group
 from bireme.operators.hash_join import HashJoin
 from bireme.operators.join_rounds import JoinRounds, wanted_rows
 from bireme.operators.join_sinks import Build, Match
+from bireme.operators.merge_groups import MergeGroups
 from bireme.operators.order import Order
 from bireme.operators.partial_join import PartialJoin
 from bireme.operators.ranges import Ranges, Sample
@@ -32,6 +34,7 @@ from bireme.plan.expr import Aggregation, SortKey, WindowCall
 from bireme.plan.physical import (
     AssumeStep,
     BuildSink,
+    EdgeSource,
     EmitSink,
     GroupSink,
     LimitStep,
@@ -51,7 +54,6 @@ from bireme.plan.physical import (
     ValuesSource,
     WindowStep,
 )
-from bireme.plan.states import is_input
 from bireme.plan.tree import map_sort_key
 from bireme.storage.base import BATCH_ROWS_MAX, Split
 
@@ -70,6 +72,7 @@ class PipelineStage:
         self._moves: list[Move] = []
         self._sink: LiveSink | None = None
         self._limit: _Limit | None = None
+        self._merge: MergeGroups | None = None
         self._programs: list[FilterProject] = []
         self._scan: TableScan | None = None
         self._bound: LiveBound | None = None
@@ -131,6 +134,20 @@ class PipelineStage:
             return self._run(longer(batches), sequence, slot)
         return self._run(batches, sequence, slot)
 
+    def can_cut(self) -> bool:
+        return self._merge is not None and self._merge.can_cut
+
+    def cut(self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int, slot: int) -> Output:
+        assert self._merge is not None, f"pipeline {self._pipeline.name} takes partitions whole"
+        assert isinstance(self._pipeline.source, EdgeSource)
+        edge = self._pipeline.source.edge
+        return self._output([Emission(edge, part, batch) for part, batch in self._merge.cut(batches, within, into)])
+
+    def run_bit(self, batches: Sequence[pa.RecordBatch], sequence: int, is_last: bool, slot: int) -> Output:
+        assert self._merge is not None, f"pipeline {self._pipeline.name} takes partitions whole"
+        self._merge.add(batches, sequence)
+        return self._run_from(1, self._merge.end(sequence), [], sequence, slot) if is_last else self._output([])
+
     @property
     def _goes_batch_by_batch(self) -> bool:
         """Whether what comes first does some work for each batch, however short."""
@@ -152,7 +169,8 @@ class PipelineStage:
     def _output(self, emissions: list[Emission]) -> Output:
         """What a task reports: its batches, and what the stage now holds."""
         sink = self._opened_sink()
-        return Output(emissions, sink.nbytes + self._rounds.nbytes, self._take_notes(sink))
+        merging = 0 if self._merge is None else self._merge.nbytes
+        return Output(emissions, sink.nbytes + self._rounds.nbytes + merging, self._take_notes(sink))
 
     def postponed(self) -> Sequence[Postponed]:
         return self._rounds.postponed()
@@ -265,7 +283,8 @@ class PipelineStage:
                 limit = self._limit = _Limit(step)
                 return lambda batches, _: limit.run(batches)
             case MergeGroupsStep():
-                return lambda batches, _: self._merge_groups(step, batches)
+                merge = self._merge = MergeGroups(step, self._kernels, self._states)
+                return lambda batches, _: merge.run(batches)
             case SortStep():
                 order = Order(step.keys, schema, self._kernels, self._states)
                 return lambda batches, _: slices(order.first(list(batches), step.limit, step.offset), BATCH_ROWS_MAX)
@@ -282,15 +301,6 @@ class PipelineStage:
         if built.away is None or waiting is None:
             return HashJoin(step, built, stream, output, self._kernels, self._states)
         return PartialJoin(step, built, built.away, waiting, stream, output, self._kernels, self._states)
-
-    def _merge_groups(self, step: MergeGroupsStep, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        states: list[pa.RecordBatch] = []
-        rows: list[pa.RecordBatch] = []
-        for batch in batches:
-            (rows if batch.num_columns and is_input(batch.schema.names) else states).append(batch)
-        for groups in self._kernels.merge_groups(step.spec, states, rows):
-            self._states.check()
-            yield from slices(record_batch(groups.columns, step.names, groups.num_rows), BATCH_ROWS_MAX)
 
     def _windowed(
         self, step: WindowStep, calls: list[WindowCall], schema: Schema, batches: Iterable[pa.RecordBatch]

@@ -63,11 +63,6 @@ from bireme.plan.top_bound import with_bounds
 from bireme.plan.tree import all_columns, column, columns_in, holds_subquery, map_expr, mask_of, remap
 from bireme.units import GIB, MIB
 
-# A partition should hold enough groups to be worth a task of its own (about a millisecond of merging).
-_GROUPS_PER_PARTITION: Final = 16_384
-# So many expected groups may be many more, though hardly more than one for each few rows.
-_GROUPS_UNSURE: Final = 1_024
-_ROWS_PER_GROUP_UNSURE: Final = 8
 # Above this many rows a top-n keeps so much per slot that sorting everything once is as good.
 _TOP_ROWS_MAX: Final = 65_536
 # Sorting fewer rows takes a few milliseconds.
@@ -128,7 +123,7 @@ class Lowering:
         self.rows = estimates.rows
         self.levers = levers
         self._shared = frozenset(shared)
-        self._partitions_max = partitions_max
+        self.partitions_max = partitions_max
         self.partition_bytes_max = partition_bytes_max
         self._materialised: dict[Rel, EdgeId] = {}
         self._scalars: dict[ScalarSubquery, tuple[Scalar, PipelineId]] = {}
@@ -229,7 +224,7 @@ class Lowering:
     def sort_partitions(self, opened: Opened) -> int:
         """In how many ranges to sort: enough for all slots, and none too large for its share of memory."""
         fitting = opened.rows * opened.schema.row_bytes / self.partition_bytes_max
-        wanted = max(fitting, min(max(self._partitions_max, _RANGES_IN_MEMORY_MAX), opened.rows / _ROWS_PER_RANGE))
+        wanted = max(fitting, min(max(self.partitions_max, _RANGES_IN_MEMORY_MAX), opened.rows / _ROWS_PER_RANGE))
         return int(min(wanted, _RANGES_MAX)) if wanted >= 2 else 1
 
     def window_partitions(self, opened: Opened) -> int:
@@ -237,17 +232,7 @@ class Lowering:
         rows.
         """
         fitting = opened.rows * opened.schema.row_bytes / self.partition_bytes_max
-        return int(min(fitting, _RANGES_MAX)) if fitting > self._partitions_max else 1
-
-    def groups_partitions(self, groups: float, rows: float) -> int:
-        """How many hash partitions are right for this many groups of so many rows.
-
-        An estimate of many groups rests on a sample and may be far too low; too few partitions would leave all of the
-        merge to one thread, a few too many cost nothing beside the rows.
-        """
-        if groups >= _GROUPS_UNSURE:
-            groups = max(groups, rows / _ROWS_PER_GROUP_UNSURE)
-        return int(max(1, min(self._partitions_max, groups // _GROUPS_PER_PARTITION)))
+        return int(min(fitting, _RANGES_MAX)) if fitting > self.partitions_max else 1
 
 
 # ------------------------------------------------------------------------------------------- streaming relations

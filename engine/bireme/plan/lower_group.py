@@ -46,6 +46,11 @@ if TYPE_CHECKING:
 # Fewer groups than this merge in less time than it takes to tell whole ones from others.
 _GROUPS_MIN: Final = 16_384
 _DECIMAL_DIGITS_MAX: Final = 18
+# A partition should hold enough groups to be worth a task of its own (about a millisecond of merging).
+_GROUPS_PER_PARTITION: Final = 16_384
+# So many expected groups may be many more, though hardly more than one for each few rows.
+_GROUPS_UNSURE: Final = 1_024
+_ROWS_PER_GROUP_UNSURE: Final = 8
 
 
 def lower_aggregate(lowering: Lowering, rel: Aggregate) -> Opened:
@@ -60,7 +65,7 @@ def lower_aggregate(lowering: Lowering, rel: Aggregate) -> Opened:
     opened.project(tuple(exprs), inputs.names, inputs)
     spec = GroupSpec(tuple([key.type for key in rel.keys]), steps)
     groups = lowering.rows(rel)
-    partitions = lowering.groups_partitions(groups, lowering.rows(rel.input)) if rel.keys else 1
+    partitions = _partitions(groups, lowering.rows(rel.input), lowering.partitions_max) if rel.keys else 1
     edge = lowering.draft.edge("groups", state_schema(spec), groups, partitions)
     clustered = _clustered_key(lowering, opened, len(rel.keys)) if groups >= _GROUPS_MIN else None
     if clustered is None:
@@ -74,6 +79,17 @@ def lower_aggregate(lowering: Lowering, rel: Aggregate) -> Opened:
     merged.add(MergeGroupsStep(spec, rel.schema.names), rel.schema)
     lowering.draft.close(merged, EmitSink(final))
     return lowering.draft.from_edge(final, Take.STREAM, "final groups")
+
+
+def _partitions(groups: float, rows: float, most: int) -> int:
+    """How many hash partitions are right for this many groups of so many rows.
+
+    An estimate of many groups rests on a sample and may be far too low; too few partitions would leave all of the merge
+    to one thread, a few too many cost nothing beside the rows.
+    """
+    if groups >= _GROUPS_UNSURE:
+        groups = max(groups, rows / _ROWS_PER_GROUP_UNSURE)
+    return int(max(1, min(most, groups // _GROUPS_PER_PARTITION)))
 
 
 def _aggregate_step(

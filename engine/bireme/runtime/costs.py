@@ -5,13 +5,19 @@ Changes only on the loop. What follows from it is decided in `compute.policy` an
 
 from __future__ import annotations
 
+from typing import Final
+
 from bireme.data.tier import Tier
 from bireme.operators.base import NOTHING
+from bireme.plan.physical import BuildSink, MergeGroupsStep, Pipeline
 from bireme.runtime.compute.estimate import History
 from bireme.runtime.compute.policy import is_brief, seconds_per_row
 from bireme.runtime.compute.task import Result, Task, TaskKind
 from bireme.runtime.memory.ledger import Ledger, Reservation, Use
 from bireme.storage.split_run import kept_parts
+
+# What such tasks need follows from what they are over.
+_NOT_LEARNT_FROM: Final = (TaskKind.RELIEVE, TaskKind.CUT, TaskKind.BIT)
 
 
 class Costs:
@@ -19,10 +25,13 @@ class Costs:
     `relievable` what its stage could give up.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, pipeline: Pipeline) -> None:
         self.history = History()
         self.row_seconds = 0.0
         self._ledger = ledger
+        self._is_build = isinstance(pipeline.sink, BuildSink)
+        # Its tasks bring their inputs into another order first, so that these are there twice.
+        self._copies_inputs = any(isinstance(step, MergeGroupsStep) for step in pipeline.steps)
         self.relievable = NOTHING
         self._state_room: Reservation | None = None
 
@@ -39,7 +48,7 @@ class Costs:
                 self._state_room = self._ledger.take(Tier.DEVICE, result.state_bytes, Use.STATE)
             else:
                 self._state_room.resize(result.state_bytes)
-        if task.kind is TaskKind.RELIEVE:
+        if task.kind in _NOT_LEARNT_FROM:
             return  # it tells nothing of what inputs cost
         # What a scan decodes may be more than what it gives; columns that it gives as they are count in both.
         made = result.nbytes if result.scanned is None else max(result.nbytes, result.scanned.bytes_held_max)
@@ -47,6 +56,23 @@ class Costs:
         if task.kind is not TaskKind.FINISH:
             self.row_seconds = seconds_per_row(result.seconds, task.rows_in)
         self.history.learn(task.basis, made + kept + max(0, result.state_bytes - before))
+
+    def need(self, task: Task) -> int:
+        """Bytes that running `task` will need beside its inputs."""
+        if task.kind is TaskKind.RELIEVE:
+            return self.relievable.step_bytes
+        if task.kind is TaskKind.CUT:
+            return 2 * task.basis  # its rows by parts, and those that are joined once more
+        if task.kind is TaskKind.BIT:
+            # Its table, which leaves as groups in the end, and at worst doubles where it grows.
+            return task.basis + self.state_bytes
+        if task.kind is TaskKind.FINISH and self._is_build:
+            return 0  # the state of a build counts what its end needs
+        return self.need_of_batches(task.basis)
+
+    def need_of_batches(self, basis: int) -> int:
+        """Bytes that a task over inputs of so many bytes needs beside them."""
+        return self.history.estimate(basis) + (basis if self._copies_inputs else 0)
 
     def leave(self) -> None:
         """From here on the stage hands over what it keeps, and keeps nothing more."""
@@ -56,7 +82,7 @@ class Costs:
 
     def is_brief(self, task: Task, rows_out_max: int | None) -> bool:
         """Whether `task` may run on the loop; one that is short of memory, or gives some back, may not."""
-        if task.attempt or task.kind in (TaskKind.RELIEVE, TaskKind.ROUND):
+        if task.attempt or task.kind is TaskKind.ROUND or task.kind in _NOT_LEARNT_FROM:
             return False
         rows, nbytes = task.rows_in, task.basis
         return is_brief(rows=rows, nbytes=nbytes, rows_out_max=rows_out_max, row_seconds=self.row_seconds)

@@ -135,7 +135,7 @@ class Graph:
         holder = self.holders[edge.id]
         for index, consumer in enumerate(edge.consumers):
             live = self.pipelines[consumer]
-            live.source, live.feed = holder, holder.state.feeds[index]
+            live.read(holder, holder.state.feeds[index])
         for index, producer in enumerate(edge.producers):
             self.pipelines[producer].sinks.append((holder, index))
 
@@ -359,7 +359,8 @@ class Graph:
         if entry.place < 0:
             return False
         return any(
-            live.phase is Phase.OPEN and (live.take is not Take.PARTITION or holder.state.finished)
+            live.phase is Phase.OPEN
+            and (live.partitions is None or (holder.state.finished and live.partitions.are_near(entry.partition)))
             for live in (self.pipelines[consumer] for consumer in holder.edge.consumers)
         )
 

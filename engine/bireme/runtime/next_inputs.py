@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bireme.data.record import SHORT_ROWS
-from bireme.plan.physical import Take
 from bireme.runtime.compute.policy import rows_per_task
 from bireme.runtime.compute.task import Task, TaskKind
 from bireme.units import MIB
@@ -35,20 +34,17 @@ def batch_task(live: LivePipeline) -> Task:
     """A task over the next batch of the edge that it reads, or the next few short ones, or the next partition; over
     nothing where it reads none.
     """
+    if live.partitions is not None:
+        return live.partitions.next_task()
     task = Task(live, live.stage, live.graph.next_task_id(), TaskKind.BATCHES, live.next_input)
     live.number(task)
     feed, holder = live.feed, live.source
-    if feed is None or feed.take is Take.PARTITION:
+    if feed is None:
         live.next_input += 1
     if feed is not None and holder is not None:
-        task.holder = holder
-        if feed.take is Take.PARTITION:
-            task.entries = feed.pop_part(task.sequence)
-        else:
-            task.entries = _next_batches(feed, rows_per_task(live.costs.row_seconds))
-            live.next_input += len(task.entries)
-        task.rows_in = sum([entry.batch.rows for entry in task.entries])
-        task.bytes_in = task.basis = sum([entry.batch.nbytes for entry in task.entries])
+        entries = _next_batches(feed, rows_per_task(live.costs.row_seconds))
+        task.take_batches(holder, entries)
+        live.next_input += len(entries)
     return task
 
 

@@ -29,7 +29,7 @@ def put_outputs(pipeline: LivePipeline, task: Task, result: Result, grant: Reser
             # All readers have enough; it only goes on because something comes after it.
             note_dropped(pipeline, task, sum([one.content.num_rows for one in made]))
             continue
-        holder.put(producer, place, [_batch(pipeline, one, grant) for one in made])
+        holder.put(producer, place, [batch_of(pipeline, one, grant) for one in made])
     for one in result.made:
         if isinstance(one.edge, Aside):
             _put_aside(pipeline, one, one.edge, place, grant)
@@ -38,11 +38,13 @@ def put_outputs(pipeline: LivePipeline, task: Task, result: Result, grant: Reser
 def _put_aside(pipeline: LivePipeline, made: Made, aside: Aside, place: int, grant: Reservation) -> None:
     holder = pipeline.graph.asides.holder(aside, pipeline.pipeline.id)
     if not holder.state.closed:
-        holder.put(0, place, [_batch(pipeline, made, grant)])
+        holder.put(0, place, [batch_of(pipeline, made, grant)])
 
 
 def put_nothing(pipeline: LivePipeline, task: Task) -> None:
-    """Fills the place of a task that will not run; an ordered edge would wait for its outputs for ever."""
+    """Fills the place, if any, of a task that will not run; an ordered edge would wait for its outputs for ever."""
+    if task.place < 0:
+        return
     for holder, producer in pipeline.sinks:
         if not holder.state.closed:
             holder.put(producer, task.place, ())
@@ -69,6 +71,7 @@ def _check_edges(pipeline: LivePipeline, task: Task, result: Result) -> None:
         raise EngineBug(f"{task!r} emitted to edge {strange[0]}, which {name} does not produce for")
 
 
-def _batch(pipeline: LivePipeline, made: Made, grant: Reservation) -> tuple[int, Batch, Reservation]:
+def batch_of(pipeline: LivePipeline, made: Made, grant: Reservation) -> tuple[int, Batch, Reservation]:
+    """Partition, batch and room of what a task made."""
     batch = Batch(pipeline.graph.next_batch_id(), made.content.num_rows, made.nbytes, Tier.DEVICE, made.content)
     return made.partition, batch, grant.carve(made.nbytes, Use.BATCH)

@@ -37,6 +37,7 @@ from bireme.runtime.holder.state import Entry, Feed
 from bireme.runtime.memory.ledger import Reservation
 from bireme.runtime.next_inputs import batch_task, split_task
 from bireme.runtime.outputs import keep_columns, note_dropped, put_nothing, put_outputs
+from bireme.runtime.partitions import Partitions
 from bireme.runtime.preload.shared import SharedBytes
 from bireme.runtime.relief import Relief, keeps_too_much, tell_relievable
 from bireme.runtime.rounds import Rounds
@@ -67,6 +68,7 @@ class LivePipeline:
         self.phase = Phase.WAITING
         self.source: BatchHolder | None = None
         self.feed: Feed | None = None
+        self.partitions: Partitions | None = None
         self.sinks: list[tuple[BatchHolder, int]] = []
         self.dependents: list[LivePipeline] = []
         self.splits: Sequence[Split] = ()
@@ -86,7 +88,7 @@ class LivePipeline:
         self._requeued: deque[Task] = deque()
         self.relief: Relief | None = None
         self.rounds: Rounds | None = None
-        self.costs = Costs(graph.ledger)
+        self.costs = Costs(graph.ledger, pipeline)
 
     def __repr__(self) -> str:
         return f"<{self.pipeline.name}, {self.phase.name.lower()}>"
@@ -117,6 +119,12 @@ class LivePipeline:
         """Splits whose bytes are here or coming, and which no task has yet."""
         return len(self.loaded) + self.fetching
 
+    def read(self, holder: BatchHolder, feed: Feed) -> None:
+        """Its source is an edge."""
+        self.source, self.feed = holder, feed
+        if feed.take is Take.PARTITION:
+            self.partitions = Partitions(self, holder, feed)
+
     # ------------------------------------------------------------------------------------ supplying
 
     def has_work(self) -> bool:
@@ -142,8 +150,8 @@ class LivePipeline:
                 return bool(feed.queue)
             if feed.take is Take.SERIAL:
                 return bool(feed.queue) and self.in_flight == 0
-            assert self.source is not None
-            return self.source.state.finished and self.next_input < self.source.edge.partitions
+            assert self.partitions is not None
+            return self.partitions.has_input()
         if self.inputs_max is None or self.next_input >= self.inputs_max:
             return False
         return not self.splits or self.next_input in self.loaded or self.is_in_memory(self.next_input)
@@ -179,11 +187,7 @@ class LivePipeline:
         self.next_place += 1
 
     def estimate(self, task: Task) -> int:
-        if task.kind is TaskKind.RELIEVE:
-            return self.costs.relievable.step_bytes
-        if task.kind is TaskKind.FINISH and isinstance(self.pipeline.sink, BuildSink):
-            return 0  # the state of a build counts what its end needs
-        return self.costs.history.estimate(task.basis)
+        return self.costs.need(task)
 
     def is_brief(self, task: Task) -> bool:
         return self.costs.is_brief(task, self.stage.rows_out_max(task.rows_in))
@@ -195,8 +199,8 @@ class LivePipeline:
             return self.rounds.upcoming(count)
         if feed is None or self.graph.closed:
             return []
-        if feed.take is Take.PARTITION:
-            return feed.parts[self.next_input][:count] if self.has_input() else []
+        if self.partitions is not None:
+            return self.partitions.upcoming(count)
         return [*islice(feed.queue, count)]
 
     # ------------------------------------------------------------------------------------ taking back
@@ -210,7 +214,10 @@ class LivePipeline:
             return
         try:
             self.costs.account(task, result)
-            put_outputs(self, task, result, grant)
+            if task.place >= 0 or task.kind is TaskKind.FINISH:
+                put_outputs(self, task, result, grant)
+            if self.partitions is not None:
+                self.partitions.take_back(task, result, grant)
             tell_relievable(self, is_open=self.phase is Phase.OPEN)
             keep_columns(self, task, grant)
         finally:
@@ -360,8 +367,8 @@ class LivePipeline:
             if feed.closed:
                 return True
             assert self.source is not None
-            if feed.take is Take.PARTITION:
-                return self.source.state.finished and self.next_input >= self.source.edge.partitions
+            if self.partitions is not None:
+                return self.partitions.are_over
             return self.source.state.finished and not feed.queue
         return self.inputs_max is not None and self.next_input >= self.inputs_max
 

@@ -15,6 +15,7 @@ from bireme.backends import base
 from bireme.backends.native import _kernels, joins, tables, windows
 from bireme.backends.native.program import NativeProgram
 from bireme.backends.native.scan import NativeScan
+from bireme.data.hash_range import ALL_HASHES, HashRange
 from bireme.data.record import record_batch
 from bireme.data.schema import Schema
 from bireme.data.types import DataType
@@ -91,13 +92,19 @@ class NativeKernels:
     def hash_rows(self, batch: pa.RecordBatch, columns: Sequence[int]) -> pa.UInt64Array:
         return pa.array(_kernels.hash_rows(batch, list(columns)))
 
-    def partition(self, batch: pa.RecordBatch, columns: Sequence[int], partitions: int) -> list[pa.RecordBatch]:
+    def partition(
+        self,
+        batch: pa.RecordBatch,
+        columns: Sequence[int],
+        partitions: int,
+        within: HashRange = ALL_HASHES,
+    ) -> list[pa.RecordBatch]:
         if partitions == 1:
             return [batch]
         try:
-            parts = _kernels.partition(batch, list(columns), partitions)
+            parts = _kernels.partition(batch, list(columns), partitions, *within)
         except Unsupported:
-            return self._partition_by_take(batch, columns, partitions)
+            return self._partition_by_take(batch, columns, partitions, within)
         return _like(batch, parts)
 
     def split_by_ranges(
@@ -117,10 +124,10 @@ class NativeKernels:
             )
 
     def _partition_by_take(
-        self, batch: pa.RecordBatch, columns: Sequence[int], partitions: int
+        self, batch: pa.RecordBatch, columns: Sequence[int], partitions: int, within: HashRange
     ) -> list[pa.RecordBatch]:
         """For batches with columns that C++ does not copy (nested ones)."""
-        exported, offsets = _kernels.partition_positions(batch, list(columns), partitions)
+        exported, offsets = _kernels.partition_positions(batch, list(columns), partitions, *within)
         positions = pa.array(exported)
         return [tables.take(batch, positions.slice(start, end - start)) for start, end in pairwise(offsets)]
 

@@ -16,6 +16,7 @@ from bireme.backends.reference.keys import sort_rows
 from bireme.backends.reference.rows import split, take_rows
 from bireme.backends.reference.vectors import nulls_of
 from bireme.backends.reference.windows import compute_window
+from bireme.data.hash_range import ALL_HASHES, HashRange
 from bireme.data.record import joined, record_batch
 from bireme.data.schema import Schema
 from bireme.data.types import DataType
@@ -112,9 +113,11 @@ class ReferenceKernels:
     def hash_rows(self, batch: pa.RecordBatch, columns: Sequence[int]) -> pa.UInt64Array:
         return pa.array(hash_rows([batch.column(index) for index in columns], batch.num_rows), pa.uint64())
 
-    def partition(self, batch: pa.RecordBatch, columns: Sequence[int], partitions: int) -> list[pa.RecordBatch]:
+    def partition(
+        self, batch: pa.RecordBatch, columns: Sequence[int], partitions: int, within: HashRange = ALL_HASHES
+    ) -> list[pa.RecordBatch]:
         hashes = hash_rows([batch.column(index) for index in columns], batch.num_rows)
-        return split(batch, hashes, partitions)
+        return split(batch, hashes, partitions, within)
 
     def split_by_ranges(
         self,

@@ -6,16 +6,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from bireme.backends.base import partitions_of
 from bireme.backends.reference.keys import Rows
 from bireme.backends.reference.vectors import Bools
+from bireme.data.hash_range import ALL_HASHES, HashRange, partitions_of
 from bireme.data.record import record_batch
+from bireme.errors import EngineBug
 
 
-def split(batch: pa.RecordBatch, hashes: npt.NDArray[np.uint64], partitions: int) -> list[pa.RecordBatch]:
+def split(
+    batch: pa.RecordBatch, hashes: npt.NDArray[np.uint64], partitions: int, within: HashRange = ALL_HASHES
+) -> list[pa.RecordBatch]:
     """The rows of each partition, in their order."""
-    chosen = partitions_of(hashes, partitions)
-    return [take_rows(batch, np.flatnonzero(chosen == np.uint64(part))) for part in range(partitions)]
+    places = partitions_of(hashes, partitions * within.total).astype(np.int64) - partitions * within.number
+    if len(places) and not 0 <= places.min() <= places.max() < partitions:
+        raise EngineBug("a row to be partitioned is outside of the range that is split")
+    return [take_rows(batch, np.flatnonzero(places == part)) for part in range(partitions)]
 
 
 def take_rows(batch: pa.RecordBatch, rows: Rows, missing: Bools | None = None) -> pa.RecordBatch:

@@ -268,7 +268,7 @@ class ComputeExecutor:
         task.alone = True
         choice = remedy(
             attempt=task.attempt,
-            repeatable=supplier.repeatable or task.kind is TaskKind.RELIEVE,
+            repeatable=task.changes_nothing or (supplier.repeatable and task.kind is not TaskKind.BIT),
             splittable=supplier.splittable and task.kind is TaskKind.BATCHES,
         )
         if choice is Remedy.SPLIT and not task.halve():

@@ -36,6 +36,9 @@ _SECONDS_PER_ROW_GUESS: Final = 1e-7
 # What a call costs whatever its rows hides what a row costs in calls over fewer.
 _ROWS_TOLD_MIN: Final = 1_024
 
+# More parts than this are better cut in two steps: their pieces of a batch become too short.
+_PARTS_MAX: Final = 64
+
 RETRIES_BEFORE_SPLIT: Final = 1
 RETRIES_MAX: Final = 3
 
@@ -65,6 +68,20 @@ def is_brief(*, rows: int, nbytes: int, rows_out_max: int | None, row_seconds: f
     if rows_out_max is None or rows_out_max > _HERE_ROWS_OUT_MAX:
         return False
     return rows * (row_seconds or _SECONDS_PER_ROW_GUESS) <= _HERE_SECONDS_MAX
+
+
+def partition_share(limit: int, *, slots: int) -> int:
+    """Bytes that a task over a whole partition may need, of a tier of `limit`: all slots together leave half of it."""
+    return limit // (2 * slots)
+
+
+def parts_of(need: int, share: int, *, rows: int) -> int:
+    """Into how many parts a partition is cut whose task would need `need` bytes; 1 where it is taken as it is. Each
+    part is to need half of the share, since parts are hardly ever equal.
+    """
+    if need <= share or rows < 2:
+        return 1
+    return min(_PARTS_MAX, max(2, -(-2 * need // max(1, share))))
 
 
 def distances_to_result(dag: Dag) -> dict[PipelineId, int]:

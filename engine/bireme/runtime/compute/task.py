@@ -67,12 +67,14 @@ class RoundWork(NamedTuple):
 
 
 class TaskKind(Enum):
-    """What a task runs over: splits of a table, batches of an edge, those of a round, or nothing, to finish a part of a
-    pipeline, or to give up a part of what it keeps.
+    """What a task runs over: splits of a table, batches of an edge, of a partition that is cut or taken bit by bit, or
+    of a round, or nothing, to finish a part of a pipeline, or to give up a part of what it keeps.
     """
 
     SPLIT = "split"
     BATCHES = "batches"
+    CUT = "cut"
+    BIT = "bit"
     FINISH = "finish"
     RELIEVE = "relieve"
     ROUND = "round"
@@ -138,11 +140,14 @@ def _longer(emissions: Sequence[Emission]) -> Iterator[Emission]:
 
 class Task:
     """One unit of compute. `sequence` numbers its first input, `place` the task itself among those of its pipeline, for
-    ordered edges. `rows_in` and `bytes_in` are of its input; its need is estimated from `basis`."""
+    ordered edges (-1: it puts nothing on them). `call` is what it runs, where its kind does not say. `rows_in` and
+    `bytes_in` are of its input; its need is estimated from `basis`.
+    """
 
     __slots__ = (
-        "_done", "_pieces", "alone", "attempt", "basis", "bytes_in", "entries", "given", "grant_bytes", "holder", "id",
-        "kind", "need_bytes", "place", "ready_at", "round", "rows_in", "sequence", "split", "stage", "supplier",
+        "_done", "_pieces", "alone", "attempt", "basis", "bytes_in", "call", "entries", "given", "grant_bytes",
+        "holder", "id", "kind", "need_bytes", "place", "ready_at", "round", "rows_in", "sequence", "split", "stage",
+        "supplier",
     )  # fmt: skip
 
     def __init__(self, supplier: Supplier, stage: Stage, identity: TaskId, kind: TaskKind, sequence: int) -> None:
@@ -165,6 +170,7 @@ class Task:
         self.alone = False
         self.need_bytes = 0
         self.grant_bytes = 0
+        self.call: Callable[..., Output] | None = None
         self._done = Result()
         self._pieces: deque[tuple[int, int]] | None = None
 
@@ -223,6 +229,18 @@ class Task:
         if given is not None:
             self.bytes_in = given.room.nbytes
 
+    def take_batches(self, holder: BatchHolder, entries: Sequence[Entry]) -> None:
+        """It runs over these batches of `holder`."""
+        self.holder = holder
+        self.entries = entries
+        self.rows_in = sum([entry.batch.rows for entry in entries])
+        self.bytes_in = self.basis = sum([entry.batch.nbytes for entry in entries])
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether a run of it that failed has left everything as it was, whatever its pipeline keeps."""
+        return self.kind in (TaskKind.RELIEVE, TaskKind.CUT)
+
     def _run_pieces(self, batch: pa.RecordBatch, slot: int) -> None:
         assert self._pieces is not None
         while self._pieces:
@@ -237,6 +255,8 @@ class Task:
             output = self.stage.run_split(self.split, buffers, self.sequence, slot)
             self._done.scanned = output.scanned
             return output
+        if self.call is not None:
+            return self.call(contents, slot=slot)
         if self.kind is TaskKind.BATCHES:
             return self.stage.run_batches(contents, self.sequence, slot)
         if self.round is not None:

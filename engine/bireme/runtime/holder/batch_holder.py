@@ -101,6 +101,13 @@ class BatchHolder:
         if self.heard is not None:
             self.heard()
 
+    def spread(self, partition: int, outputs: Sequence[tuple[Batch, Reservation]]) -> list[Entry]:
+        """Takes batches into which ones of a partition were cut; they are its reader's, as the ones before were."""
+        entries = self.state.spread(partition, [batch for batch, _ in outputs])
+        for batch, reservation in outputs:
+            self._reservations[batch.id] = reservation
+        return entries
+
     def finish(self, producer: int) -> None:
         self.state.finish(producer)
         self._wake(self._takers)

@@ -105,6 +105,22 @@ class Feed:
         self.waiting -= len(entries)
         return entries
 
+    def pop_some(self, partition: int, nbytes: int) -> list[Entry]:
+        """The first entries of a partition: at least one, and no more from `nbytes` on."""
+        part, taken, held = self.parts[partition], 0, 0
+        while taken < len(part) and (taken == 0 or held + part[taken].batch.nbytes <= nbytes):
+            held += part[taken].batch.nbytes
+            taken += 1
+        entries, self.parts[partition] = part[:taken], part[taken:]
+        self.waiting -= taken
+        return entries
+
+    def add_part(self, entries: list[Entry]) -> int:
+        """Adds a partition after all others; returns its place."""
+        self.parts.append(entries)
+        self.waiting += len(entries)
+        return len(self.parts) - 1
+
     def drain(self) -> list[Entry]:
         entries = [*self.queue, *(entry for part in self.parts for entry in part)]
         self.queue.clear()
@@ -171,6 +187,16 @@ class HolderState:
                 self._advance()
         return entries
 
+    def spread(self, partition: int, batches: Iterable[Batch]) -> list[Entry]:
+        """Takes batches into which ones of a partition were cut. They reach the only feed by `Feed.add_part`."""
+        if self.closed:
+            raise EngineBug(f"a cut of partition {partition} put its batches on a closed edge")
+        entries = [self._hold(partition, batch) for batch in batches]
+        for entry in entries:
+            entry.place = self._places
+            self._places += 1
+        return entries
+
     def finish(self, producer: int) -> None:
         """Producer `producer` will put nothing more."""
         if not self.closed:
@@ -189,11 +215,14 @@ class HolderState:
         return self._turn >= len(self._lanes)
 
     def _admit(self, partition: int, batch: Batch) -> Entry:
-        entry = Entry(batch, partition, self._open_feeds)
-        self.entries[batch.id] = entry
         self.rows_put += batch.rows
         self.bytes_put += batch.nbytes
         self.count_put += 1
+        return self._hold(partition, batch)
+
+    def _hold(self, partition: int, batch: Batch) -> Entry:
+        entry = Entry(batch, partition, self._open_feeds)
+        self.entries[batch.id] = entry
         self._count(batch, 1)
         return entry
 

@@ -1,0 +1,99 @@
+"""Merging the groups of a partition: all of it at once, or, where it is larger than memory, after a cut or bit by bit.
+
+A cut spreads a partition's batches over finer ranges of the same hash. What no cut makes smaller has few keys, so that
+the table of its groups is small however many batches there are: those are merged one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+
+from bireme.backends.base import GroupTable, Kernels
+from bireme.data.hash_range import HashRange
+from bireme.data.record import joined, plain, record_batch, slices
+from bireme.operators.states import QueryStates
+from bireme.plan.physical import MergeGroupsStep
+from bireme.plan.states import is_input
+from bireme.storage.base import BATCH_ROWS_MAX
+
+
+class MergeGroups:
+    """A `MergeGroupsStep` at work."""
+
+    def __init__(self, step: MergeGroupsStep, kernels: Kernels, states: QueryStates) -> None:
+        self._step = step
+        self._kernels = kernels
+        self._states = states
+        self._unended: dict[int, GroupTable] = {}
+
+    @property
+    def can_cut(self) -> bool:
+        return bool(self._step.spec.key_types)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of partitions that are merged bit by bit, as of their last batch."""
+        return sum([table.nbytes for table in self._unended.values()])
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The groups of a whole partition."""
+        states: list[pa.RecordBatch] = []
+        rows: list[pa.RecordBatch] = []
+        for batch in batches:
+            (rows if _is_rows(batch) else states).append(batch)
+        for groups in self._kernels.merge_groups(self._step.spec, states, rows):
+            self._states.check()
+            yield from self._named(groups)
+
+    def cut(
+        self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows of some batches of a partition, each with the part of its range that it belongs to."""
+        pieces: dict[tuple[bool, int], list[pa.RecordBatch]] = {}
+        keys = range(len(self._step.spec.key_types))
+        for batch in batches:
+            self._states.check()
+            for part, piece in enumerate(
+                self._kernels.partition(_without_long_dictionaries(batch, into), keys, into, within)
+            ):
+                if piece.num_rows:
+                    pieces.setdefault((_is_rows(batch), part), []).append(piece)
+        for (_, part), some in pieces.items():
+            yield part, joined(some)
+
+    def add(self, batches: Iterable[pa.RecordBatch], sequence: int) -> None:
+        """Takes some batches of partition `sequence`, after those that it has had."""
+        table = self._unended.get(sequence)
+        if table is None:
+            table = self._unended[sequence] = self._kernels.group_table(self._step.spec)
+        for batch in batches:
+            self._states.check()
+            if _is_rows(batch):
+                table.update(batch, 0)
+            else:
+                table.merge(batch)
+
+    def end(self, sequence: int) -> Iterator[pa.RecordBatch]:
+        """The groups of partition `sequence`, all of whose batches were added."""
+        return self._named(self._unended.pop(sequence).finish())
+
+    def _named(self, groups: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        return slices(record_batch(groups.columns, self._step.names, groups.num_rows), BATCH_ROWS_MAX)
+
+
+def _is_rows(batch: pa.RecordBatch) -> bool:
+    """Whether these are rows as they came, of which a partial grouping had nothing to gain."""
+    return bool(batch.num_columns) and is_input(batch.schema.names)
+
+
+def _without_long_dictionaries(batch: pa.RecordBatch, parts: int) -> pa.RecordBatch:
+    """The batch with plain columns where a dictionary would be longer than each of its parts."""
+    columns = [
+        plain(column)
+        if isinstance(column, pa.DictionaryArray) and len(column.dictionary) * parts > batch.num_rows
+        else column
+        for column in batch.columns
+    ]
+    return record_batch(columns, batch.schema.names, batch.num_rows)

@@ -1,0 +1,210 @@
+"""The partitions of an edge as one live pipeline takes them: whole, cut before, or bit by bit.
+
+A partition whose task would need more than its share of memory is cut: tasks spread its batches, a few at a time, over
+finer ranges of the same hash. What they make lies in the same holder, where it can be demoted, and becomes partitions
+that are taken in place of the one. One that no cut makes smaller has few keys, and is taken a few batches at a time.
+Which of the three is decided in `compute.policy`; this changes only on the loop.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from bireme.data.hash_range import HASH_PARTS_MAX, HashRange
+from bireme.data.tier import Tier
+from bireme.observe.event import PartitionCut, PartitionInBits
+from bireme.runtime.compute.policy import partition_share, parts_of
+from bireme.runtime.compute.task import Result, Task, TaskKind
+from bireme.runtime.holder.batch_holder import BatchHolder
+from bireme.runtime.holder.state import Entry, Feed
+from bireme.runtime.memory.ledger import Reservation
+from bireme.runtime.outputs import batch_of
+
+if TYPE_CHECKING:
+    from bireme.runtime.pipeline import LivePipeline
+
+# A cut that leaves more than this in one part does not help there.
+_HELPS_MAX: Final = 0.8
+# The batches of a task of a cut, or of a bit, are up to this part of a partition's share of memory.
+_BITS_IN_SHARE: Final = 4
+
+
+class Part:
+    """A partition that is to be taken. `place` is its place in the feed, `partition` that on the edge which it is of;
+    `is_stuck` where cutting it does not help.
+    """
+
+    __slots__ = ("is_stuck", "partition", "place", "within")
+
+    def __init__(self, place: int, partition: int, within: HashRange, *, is_stuck: bool) -> None:
+        self.place = place
+        self.partition = partition
+        self.within = within
+        self.is_stuck = is_stuck
+
+
+class _Cut:
+    """A partition that is being cut: what its tasks made, by their numbers, as (part, entry)."""
+
+    def __init__(self, part: Part, into: int, nbytes: int) -> None:
+        self.part = part
+        self.into = into
+        self.nbytes = nbytes
+        self.tasks = 0
+        self.made: dict[int, list[tuple[int, Entry]]] = {}
+
+
+class _Bits:
+    """A partition that is taken bit by bit, in order, under one sequence."""
+
+    def __init__(self, part: Part, sequence: int) -> None:
+        self.part = part
+        self.sequence = sequence
+        self.is_busy = False
+
+
+class Partitions:
+    """What `live` has yet to take of the partitions of `holder`."""
+
+    def __init__(self, live: LivePipeline, holder: BatchHolder, feed: Feed) -> None:
+        self._live = live
+        self._holder = holder
+        self._feed = feed
+        count = holder.edge.partitions
+        self._left = deque([Part(at, at, HashRange(at, count), is_stuck=False) for at in range(count)])
+        self._cut: _Cut | None = None
+        self._bits: _Bits | None = None
+
+    @property
+    def are_over(self) -> bool:
+        """Whether everything was handed out, and no more can come of it."""
+        return self._holder.state.finished and not self._left and self._cut is None and self._bits is None
+
+    def has_input(self) -> bool:
+        if not self._holder.state.finished:
+            return False
+        if self._cut is not None:
+            return bool(self._feed.parts[self._cut.part.place])
+        if self._bits is not None:
+            return not self._bits.is_busy
+        return bool(self._left)
+
+    def upcoming(self, count: int) -> list[Entry]:
+        """The batches that the next tasks will take."""
+        part = self._current
+        return [] if part is None or not self.has_input() else self._feed.parts[part.place][:count]
+
+    def are_near(self, partition: int) -> bool:
+        """Whether a task will soon take batches of a partition of the edge."""
+        part = self._current
+        return part is not None and partition <= part.partition + self._live.graph.slots
+
+    @property
+    def _current(self) -> Part | None:
+        if self._cut is not None:
+            return self._cut.part
+        if self._bits is not None:
+            return self._bits.part
+        return self._left[0] if self._left else None
+
+    # ---------------------------------------------------------------------------------------- tasks
+
+    def next_task(self) -> Task:
+        """A task over the next partition, over a few batches of one that is cut, or over the next bit of one."""
+        if self._cut is None and self._bits is None:
+            self._begin()
+        if self._cut is not None:
+            return self._cut_task(self._cut)
+        if self._bits is not None:
+            return self._bit_task(self._bits)
+        live = self._live
+        task = self._task(TaskKind.BATCHES, live.next_input, self._feed.pop_part(self._left.popleft().place))
+        live.next_input += 1
+        live.number(task)
+        return task
+
+    def _begin(self) -> None:
+        """Looks how the next partition is to be taken; one that is taken whole stays first in line."""
+        live, part = self._live, self._left[0]
+        entries = self._feed.parts[part.place]
+        nbytes = sum([entry.batch.nbytes for entry in entries])
+        need = nbytes + live.costs.need_of_batches(nbytes)
+        into = parts_of(need, self._share, rows=sum([entry.batch.rows for entry in entries]))
+        if into == 1 or len(self._holder.state.feeds) > 1 or not live.stage.can_cut():
+            return
+        if part.is_stuck or part.within.total * into >= HASH_PARTS_MAX:
+            if len(entries) == 1:
+                return
+            self._left.popleft()
+            self._bits = _Bits(part, live.next_input)
+            live.next_input += 1
+            event = PartitionInBits(live.query, live.pipeline.id, self._holder.edge.id, nbytes, len(entries))
+            live.graph.recorder.record(event)
+            return
+        self._left.popleft()
+        self._cut = _Cut(part, into, nbytes)
+
+    @property
+    def _share(self) -> int:
+        graph = self._live.graph
+        return partition_share(graph.ledger.limits[Tier.DEVICE], slots=graph.slots)
+
+    def _some(self, part: Part) -> list[Entry]:
+        return self._feed.pop_some(part.place, self._share // _BITS_IN_SHARE)
+
+    def _cut_task(self, cut: _Cut) -> Task:
+        task = self._task(TaskKind.CUT, cut.tasks, self._some(cut.part))
+        cut.tasks += 1
+        task.call = partial(self._live.stage.cut, within=cut.part.within, into=cut.into)
+        return task
+
+    def _bit_task(self, bits: _Bits) -> Task:
+        task = self._task(TaskKind.BIT, bits.sequence, self._some(bits.part))
+        bits.is_busy = True
+        is_last = not self._feed.parts[bits.part.place]
+        task.call = partial(self._live.stage.run_bit, sequence=bits.sequence, is_last=is_last)
+        if is_last:
+            self._live.number(task)
+        return task
+
+    def _task(self, kind: TaskKind, sequence: int, entries: list[Entry]) -> Task:
+        live = self._live
+        task = Task(live, live.stage, live.graph.next_task_id(), kind, sequence)
+        task.place = -1
+        task.take_batches(self._holder, entries)
+        return task
+
+    # ---------------------------------------------------------------------------------- taking back
+
+    def take_back(self, task: Task, result: Result, grant: Reservation) -> None:
+        """A task of a cut, or over a bit, has ended."""
+        if task.kind is TaskKind.BIT and self._bits is not None:
+            self._bits.is_busy = False
+            if task.place >= 0:
+                self._bits = None
+        elif task.kind is TaskKind.CUT and self._cut is not None:
+            cut = self._cut
+            made = [batch_of(self._live, one, grant) for one in result.made]
+            entries = self._holder.spread(cut.part.partition, [(batch, room) for _, batch, room in made])
+            cut.made[task.sequence] = [(part, entry) for (part, _, _), entry in zip(made, entries, strict=True)]
+            if not self._feed.parts[cut.part.place] and len(cut.made) == cut.tasks:
+                self._cut = None
+                self._end_cut(cut)
+
+    def _end_cut(self, cut: _Cut) -> None:
+        parts: list[list[Entry]] = [[] for _ in range(cut.into)]
+        for number in range(cut.tasks):
+            for part, entry in cut.made[number]:
+                parts[part].append(entry)
+        sizes = [sum([entry.batch.nbytes for entry in entries]) for entries in parts]
+        for part in reversed(range(cut.into)):
+            if parts[part]:
+                place = self._feed.add_part(parts[part])
+                is_stuck = sizes[part] > _HELPS_MAX * sum(sizes)
+                within = cut.part.within.part(part, cut.into)
+                self._left.appendleft(Part(place, cut.part.partition, within, is_stuck=is_stuck))
+        live = self._live
+        event = PartitionCut(live.query, live.pipeline.id, self._holder.edge.id, cut.nbytes, cut.into, max(sizes))
+        live.graph.recorder.record(event)
