@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from bireme.backends.base import GroupTable, Kernels
 from bireme.data.hash_range import HashRange
-from bireme.data.record import joined, plain, record_batch, slices
+from bireme.data.record import compact, joined, record_batch, slices
 from bireme.operators.states import QueryStates
 from bireme.plan.physical import MergeGroupsStep
 from bireme.plan.states import is_input
@@ -55,11 +55,9 @@ class MergeGroups:
         keys = range(len(self._step.spec.key_types))
         for batch in batches:
             self._states.check()
-            for part, piece in enumerate(
-                self._kernels.partition(_without_long_dictionaries(batch, into), keys, into, within)
-            ):
+            for part, piece in enumerate(self._kernels.partition(batch, keys, into, within)):
                 if piece.num_rows:
-                    pieces.setdefault((_is_rows(batch), part), []).append(piece)
+                    pieces.setdefault((_is_rows(batch), part), []).append(compact(piece))
         for (_, part), some in pieces.items():
             yield part, joined(some)
 
@@ -86,14 +84,3 @@ class MergeGroups:
 def _is_rows(batch: pa.RecordBatch) -> bool:
     """Whether these are rows as they came, of which a partial grouping had nothing to gain."""
     return bool(batch.num_columns) and is_input(batch.schema.names)
-
-
-def _without_long_dictionaries(batch: pa.RecordBatch, parts: int) -> pa.RecordBatch:
-    """The batch with plain columns where a dictionary would be longer than each of its parts."""
-    columns = [
-        plain(column)
-        if isinstance(column, pa.DictionaryArray) and len(column.dictionary) * parts > batch.num_rows
-        else column
-        for column in batch.columns
-    ]
-    return record_batch(columns, batch.schema.names, batch.num_rows)
