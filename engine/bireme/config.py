@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from bireme.errors import ConfigError
+from bireme.machine import memory_bytes
 from bireme.records import dataclass
 from bireme.units import MIB, parse_bytes
 
@@ -22,6 +23,9 @@ _WATERMARK_START: Final = 0.85
 _WATERMARK_STOP: Final = 0.65
 # Below the level to which memory is brought down, so that the cache alone is never what memory is short of.
 _CACHE_SHARE: Final = 0.6
+# What the interpreter, its libraries and plans take beside the data.
+_PROCESS_BYTES: Final = 150 * MIB
+_DEFAULT_BYTES_MIN: Final = 32 * MIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +137,7 @@ def config_from(
         raise ConfigError(f"spill_folder must be a path, not {folder!r}")
     # One folder per user: another's would not be writable.
     spill = Path(folder) if folder is not None else Path(tempfile.gettempdir()) / f"bireme-spill-{os.getuid()}"
-    memory = parse_bytes(limit) if limit is not None else _machine_bytes() * 6 // 10
+    memory = parse_bytes(limit) if limit is not None else _default_memory_bytes(memory_bytes())
     return Config(
         threads=_thread_count(threads, env.get("BIREME_THREADS")),
         memory_bytes_max=memory,
@@ -162,14 +166,6 @@ def _levers(chosen: Levers | str) -> Levers:
     return levers_from(chosen)
 
 
-def _machine_bytes() -> int:
-    """Memory that this process may use: the smaller of the machine's and the cgroup's."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            text = Path(path).read_text().strip()
-        except OSError:
-            continue
-        if text.isdecimal():
-            total = min(total, int(text))
-    return total
+def _default_memory_bytes(total: int) -> int:
+    """Leaves room for others, and what the process takes beside its limit: a tenth, and the interpreter."""
+    return max(_DEFAULT_BYTES_MIN, min(total * 6 // 10, (total - _PROCESS_BYTES) * 10 // 11))

@@ -11,7 +11,7 @@ from support.sim_loop import SimLoop, simulate
 
 from bireme.data.ids import QueryId
 from bireme.data.tier import Tier
-from bireme.errors import OutOfRoom
+from bireme.errors import OutOfRoom, SpillFailed
 from bireme.observe.event import Overbooked, RoomWanted
 from bireme.observe.recorder import Recorder
 from bireme.runtime.memory.ledger import Ledger, Reservation, Use
@@ -204,9 +204,24 @@ def test_states_and_batches_beyond_the_limit_are_out_of_room() -> None:
         want = await at.want(10)
         await asyncio.sleep(0)
         at.room.refuse(at.asked[0])
-        with pytest.raises(OutOfRoom, match="80 B, batches that cannot be moved 30 B"):
+        with pytest.raises(OutOfRoom, match="80 B, batches 30 B, and nothing of it can be moved"):
             await want
         assert at.room.wants == ()
+
+    scene(main)
+
+
+def test_what_could_move_if_the_spill_folder_took_it_is_the_folders_fault() -> None:
+    async def main(at: Scene) -> None:
+        at.hold(110, Use.BATCH)
+        at.busy = False
+        want = await at.want(10)
+        await asyncio.sleep(0)
+        reason = SpillFailed("the folder is read-only")
+        at.room.refuse(at.asked[0], reason)
+        with pytest.raises(SpillFailed, match=r"110 B.*more can be spilled: the folder is read-only") as found:
+            await want
+        assert found.value.__cause__ is reason
 
     scene(main)
 

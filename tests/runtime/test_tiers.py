@@ -126,7 +126,7 @@ class Scene:
         )
         return self.holder.state.entries[batch.id]
 
-    async def demote(self, entry: Entry) -> str:
+    async def demote(self, entry: Entry) -> Exception | None:
         self.holder.state.start_move(entry)
         return await self.mover.demote(self.holder, entry, NO_CAUSE)
 
@@ -157,7 +157,7 @@ def scene(main: Callable[[Scene], Awaitable[Any]], *, pinned: int = 0, **faults:
 def test_down_and_up_again(pinned: int, tier: Tier) -> None:
     async def main(at: Scene) -> None:
         entry = at.put([1, 2, 3])
-        assert await at.demote(entry) == ""
+        assert await at.demote(entry) is None
         assert (entry.batch.tier, at.ledger.totals[Tier.DEVICE]) == (tier, 0)
         assert at.ledger.used(tier, Use.BATCH) > 0
         await at.promote(entry)
@@ -182,7 +182,7 @@ def test_a_full_pool_sends_batches_on_to_disk() -> None:
 def test_a_disk_that_takes_nothing_leaves_the_batch_where_it_is(faults: dict[str, float]) -> None:
     async def main(at: Scene) -> None:
         entry = at.put([1, 2])
-        assert "the spill folder is full" in await at.demote(entry)
+        assert "the spill folder is full" in str(await at.demote(entry))
         assert (entry.batch.tier, entry.access) == (Tier.DEVICE, Access.IDLE)
         assert (at.ledger.totals[Tier.DISK], at.kinds()) == (0, [MoveFailed])
         assert entry.batch.content.column(0).to_pylist() == [1, 2]
@@ -193,7 +193,7 @@ def test_a_disk_that_takes_nothing_leaves_the_batch_where_it_is(faults: dict[str
 def test_the_spill_limit_is_kept() -> None:
     async def main(at: Scene) -> None:
         entry = at.put(list(range(200)))
-        assert "may take no more" in await at.demote(entry)
+        assert "may take no more" in str(await at.demote(entry))
         assert at.spill.writes == 0
 
     scene(main)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bireme.config import Config
 from bireme.data.tier import Tier
-from bireme.errors import BiremeError, Cancelled, OutOfRoom, Overflow, StorageError
+from bireme.errors import BiremeError, Cancelled, OutOfRoom, Overflow, SpillFailed, StorageError
 from bireme.observe.event import CacheRead, Event, TaskEnded, TaskRetried
 from bireme.runtime.memory.ledger import Use
 from bireme.runtime.query import ResultStream
@@ -226,6 +226,8 @@ class SimRun:
             case Cancelled() if self.plan.close_after is not None:
                 return
             case StorageError() if disk:
+                return
+            case SpillFailed() if self.plan.config.spill_bytes_max < 10_000:
                 return
             case OutOfRoom() if stages.counts.shortages or (tight and self.plan.config.memory_bytes_max < 1 << 20):
                 return

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from bireme.clock import Clock
 from bireme.data.tier import Tier
-from bireme.errors import BiremeError, EngineBug, OutOfRoom
+from bireme.errors import BiremeError, EngineBug, OutOfRoom, SpillFailed
 from bireme.observe.event import Overbooked
 from bireme.observe.recorder import Recorder
 from bireme.runtime.compute.policy import ReadyList, Remedy, remedy
@@ -184,7 +184,7 @@ class ComputeExecutor:
         purpose = Purpose.PRODUCE if task.kind is TaskKind.SPLIT else Purpose.CONSUME
         try:
             return await self._room.reserve(Tier.DEVICE, need, Use.TASK, purpose=purpose, query=supplier.query)
-        except OutOfRoom as error:
+        except (OutOfRoom, SpillFailed) as error:
             supplier.fail(None, error)
             return None
         finally:

@@ -71,6 +71,7 @@ class MemoryExecutor:
         self._states: dict[Keeper, Relievable] = {}
         self._step_bytes = 0
         self._tried_at = 0
+        self._spill_fault: Exception | None = None
         self.moving = 0
         room.demand = self._demand
         room.ledger.grown = self._grown
@@ -123,6 +124,7 @@ class MemoryExecutor:
 
     async def _serve(self, want: Want) -> None:
         ledger = self._room.ledger
+        self._spill_fault = None
         while not want.future.done() and not ledger.fits(want.tier, want.nbytes):
             if want.tier is not Tier.DEVICE:
                 break
@@ -130,7 +132,7 @@ class MemoryExecutor:
             need = Need.PRODUCE if want.purpose is Purpose.PRODUCE else Need.CONSUME
             if not await self._give_up(shortfall, need, want.event):
                 break
-        self._room.refuse(want)
+        self._room.refuse(want, self._spill_fault)
 
     # --------------------------------------------------------------------------------------- actions
 
@@ -164,7 +166,9 @@ class MemoryExecutor:
                 moves = [group.create_task(self._move(victim, cause)) for victim in chosen]
         finally:
             self.moving -= len(chosen)
-        return any(move.result() == "" for move in moves)
+        faults = [fault for move in moves if (fault := move.result()) is not None]
+        self._spill_fault = faults[-1] if faults else None
+        return len(faults) < len(moves)
 
     def _candidates(self) -> list[Candidate]:
         return [
@@ -181,7 +185,7 @@ class MemoryExecutor:
             for entry in holder.state.movable(Tier.DEVICE)
         ]
 
-    async def _move(self, victim: Candidate, cause: EventId) -> str:
+    async def _move(self, victim: Candidate, cause: EventId) -> Exception | None:
         holder, entry = victim.handle
         return await self._mover.demote(holder, entry, cause)
 

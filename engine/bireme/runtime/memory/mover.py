@@ -17,7 +17,7 @@ from bireme.data.batch import Batch
 from bireme.data.ids import EventId
 from bireme.data.packed import pack_joined, unpack
 from bireme.data.tier import Tier
-from bireme.errors import EngineBug, StorageError
+from bireme.errors import EngineBug, SpillFailed, StorageError
 from bireme.observe.event import Demoted, MoveFailed, Promoted
 from bireme.observe.recorder import Recorder
 from bireme.runtime.holder.batch_holder import BatchHolder
@@ -26,6 +26,7 @@ from bireme.runtime.memory.ledger import Ledger, Reservation, Use
 from bireme.runtime.memory.pinned_pool import PinnedPool, load, store
 from bireme.runtime.threads import Threads
 from bireme.storage.base import SpillStore
+from bireme.units import format_bytes
 
 T = TypeVar("T")
 
@@ -58,8 +59,8 @@ class Mover:
     def __repr__(self) -> str:
         return f"<Mover: {len(self._drops)} drops under way>"
 
-    async def demote(self, holder: BatchHolder, entry: Entry, cause: EventId) -> str:
-        """Moves a marked DEVICE or PINNED batch down. Returns "" or, with the batch where it was, the reason."""
+    async def demote(self, holder: BatchHolder, entry: Entry, cause: EventId) -> Exception | None:
+        """Moves a marked DEVICE or PINNED batch down. Returns None or, with the batch where it was, the reason."""
         started, old = self._clock.now(), entry.batch
         try:
             batch, reservation = await self._counted(self._demoted(old))
@@ -67,14 +68,14 @@ class Mover:
             reason = f"{type(error).__name__}: {error}"
             self._recorder.record(MoveFailed(holder.query, holder.edge.id, old.id, Tier.DISK, reason, cause))
             holder.end_move(entry, old, None)
-            return reason
+            return error
         seconds = self._clock.now() - started
         self._recorder.record(
             Demoted(holder.query, holder.edge.id, old.id, old.tier, batch.tier, old.nbytes, seconds, cause)
         )
         holder.end_move(entry, batch, reservation)
         self._free_body(old)
-        return ""
+        return None
 
     async def promote(self, holder: BatchHolder, entry: Entry, room: Reservation, *, ahead: bool) -> None:
         """Moves a marked batch up to DEVICE, into `room`, which becomes its reservation. Raises StorageError."""
@@ -118,7 +119,8 @@ class Mover:
                 return pinned
         reservation = self._ledger.reserve(Tier.DISK, old.nbytes, Use.BATCH)
         if reservation is None:
-            raise StorageError("the spill folder may take no more; raise its limit")
+            limit = format_bytes(self._ledger.limits[Tier.DISK])
+            raise SpillFailed(f"the spill folder may take no more than {limit}; raise its limit, or the memory limit")
         try:
             content = old.content if old.tier is Tier.DEVICE else await self._run(self._read, old)
             ticket = await self._run(self._spill.write, content)

@@ -5,7 +5,8 @@ beats estimates: when nothing can move and nothing runs, the first in line is le
 something runs but nothing has come back for `stall_seconds_max`, the smallest is, one at a time. A request larger
 than the whole tier is cut to it, so it runs alone rather than never.
 
-Only a worker whose states and batches alone are over the limit, with nothing left to move, refuses: OutOfRoom.
+Only a worker whose states and batches alone are over the limit, with nothing left to move, refuses: OutOfRoom, or
+SpillFailed where batches could move if the spill folder took them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from enum import Enum
 
 from bireme.data.ids import QueryId
 from bireme.data.tier import Tier
-from bireme.errors import OutOfRoom
+from bireme.errors import BiremeError, OutOfRoom, SpillFailed
 from bireme.observe.event import NO_CAUSE, Overbooked, RoomWanted
 from bireme.observe.recorder import Recorder
 from bireme.runtime.memory.ledger import Ledger, Reservation, Use
@@ -78,7 +79,7 @@ class Room:
         return self.ledger.reserve(tier, nbytes, use)
 
     async def reserve(self, tier: Tier, nbytes: int, use: Use, *, purpose: Purpose, query: QueryId) -> Reservation:
-        """A reservation, waiting for it. Raises OutOfRoom where nothing can move and the limit is truly passed."""
+        """A reservation, waiting for it. Raises OutOfRoom or SpillFailed where nothing can move."""
         nbytes = min(nbytes, self.ledger.limits[tier])
         if not self._wants:
             granted = self.ledger.reserve(tier, nbytes, use)
@@ -97,8 +98,10 @@ class Room:
                 self._wants.remove(want)
             self._arm()
 
-    def refuse(self, want: Want) -> None:
-        """The Memory executor cannot move anything for `want`. It waits on while tasks run; else it is let through."""
+    def refuse(self, want: Want, spill_fault: Exception | None = None) -> None:
+        """The Memory executor cannot move anything for `want`, because of `spill_fault` where there is one. It waits on
+        while tasks run; else it is let through.
+        """
         self._serve()
         if want.future.done() or self.busy():
             return
@@ -107,7 +110,7 @@ class Room:
             want.purpose = Purpose.CONSUME
             self.demand(want)
             return
-        fault = self._truly_full(want)
+        fault = self._truly_full(want, spill_fault)
         if fault is not None:
             want.future.set_exception(fault)
         else:
@@ -158,16 +161,20 @@ class Room:
             self._wants.pop(0)
         return served
 
-    def _truly_full(self, want: Want) -> OutOfRoom | None:
+    def _truly_full(self, want: Want, spill_fault: Exception | None) -> BiremeError | None:
         ledger, tier = self.ledger, want.tier
         states, batches = ledger.used(tier, Use.STATE), ledger.used(tier, Use.BATCH)
         if states + batches <= ledger.limits[tier]:
             return None
-        return OutOfRoom(
+        story = (
             f"the memory limit of {format_bytes(ledger.limits[tier])} is used up: join tables, groups and sorts hold "
-            f"{format_bytes(states)}, batches that cannot be moved {format_bytes(batches)}; raise the memory limit, or "
-            f"check that the spill folder can be written"
+            f"{format_bytes(states)}, batches {format_bytes(batches)}"
         )
+        if spill_fault is not None:
+            fault = SpillFailed(f"{story}, and nothing more can be spilled: {spill_fault}")
+            fault.__cause__ = spill_fault
+            return fault
+        return OutOfRoom(f"{story}, and nothing of it can be moved; raise the memory limit")
 
     def _overbook(self, want: Want, reason: str) -> None:
         granted = self.ledger.take(want.tier, want.nbytes, want.use)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from bireme.clock import Clock
 from bireme.data.tier import Tier
-from bireme.errors import BiremeError, OutOfRoom, StorageError
+from bireme.errors import BiremeError, OutOfRoom, SpillFailed, StorageError
 from bireme.observe.event import CacheRead, Preloaded, ReadByTask
 from bireme.observe.recorder import Recorder
 from bireme.runtime.compute.task import Fetch, SplitInput, Supplier
@@ -195,7 +195,7 @@ class PreloadExecutor:
     async def _wait_room(self, scan: LivePipeline, nbytes: int) -> Reservation | None:
         try:
             return await self._room.reserve(Tier.DEVICE, nbytes, Use.BUFFER, purpose=Purpose.PRODUCE, query=scan.query)
-        except OutOfRoom as error:
+        except (OutOfRoom, SpillFailed) as error:
             scan.fail(None, error)
             return None
 
