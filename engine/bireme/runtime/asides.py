@@ -41,10 +41,11 @@ class Asides:
         self._places = {pipeline.id: place for place, pipeline in enumerate(graph.dag.pipelines)}
         self._ids = count(max([edge.id for edge in graph.dag.edges], default=0) + 1)
         self._holders: dict[Aside, BatchHolder] = {}
+        self._edges: set[EdgeId] = set()
         self._by_reader: dict[PipelineId, list[Aside]] = {}
 
     def __contains__(self, holder: BatchHolder) -> bool:
-        return bool(self._holders) and holder in self._holders.values()
+        return holder.edge.id in self._edges
 
     def holder(self, aside: Aside, producer: PipelineId) -> BatchHolder:
         """The holder of an aside, which `producer` puts a batch on."""
@@ -64,6 +65,7 @@ class Asides:
         takes = [Take.PARTITION] * len(aside.readers)
         holder = BatchHolder(edge, query=self._graph.query, takes=takes, drop=self._drop)
         self._graph.holders[edge.id] = holder
+        self._edges.add(edge.id)
         return holder
 
     def reading(self, aside: Aside, reader: PipelineId) -> Reading | None:

@@ -64,13 +64,14 @@ class _Under:
         self.works: deque[RoundWork] = deque()
         self.out = 0
 
-    def has_phase(self) -> bool:
-        """Goes on to the next phase if the last is over; False at the end."""
+    def has_phase(self, soon: set[BatchId]) -> bool:
+        """Goes on to the next phase if the last is over, whose batches are added to `soon`; False at the end."""
         while not self.works and not self.out:
             following = next(self.phases, None)
             if following is None:
                 return False
             self.works.extend(following)
+            soon.update([entry.batch.id for work in following for entry in work.entries])
         return True
 
 
@@ -87,13 +88,15 @@ class Rounds:
         # What was taken from asides and is in no task yet.
         self._held: dict[BatchId, tuple[BatchHolder, Entry]] = {}
         self._out: dict[TaskId, _Under] = {}
+        # What works of phases that have begun will take.
+        self._soon: set[BatchId] = set()
 
     def __repr__(self) -> str:
         return f"<Rounds of {self._live!r}: {len(self._under)} under way, {len(self._pairs)} wait>"
 
     def wants(self, entry: Entry) -> bool:
         """Whether a pair under way has the entry, and no task yet."""
-        return any(entry in work.entries for under in self._under for work in under.works)
+        return entry.batch.id in self._soon
 
     def upcoming(self, most: int) -> list[Entry]:
         """The batches that the next tasks will take."""
@@ -117,6 +120,7 @@ class Rounds:
         task.bytes_in = task.basis = sum([entry.batch.nbytes for entry in work.entries])
         for entry in work.entries:
             del self._held[entry.batch.id]
+            self._soon.discard(entry.batch.id)
         self._out[task.id] = under
         return task
 
@@ -129,6 +133,7 @@ class Rounds:
         for holder, entry in self._held.values():
             holder.consume(entry)
         self._held.clear()
+        self._soon.clear()
         self._steps.clear()
         self._pairs.clear()
         self._under.clear()
@@ -137,7 +142,7 @@ class Rounds:
 
     def advance(self) -> bool:
         """Begins what may begin now; False when there is nothing left to do."""
-        self._under = [under for under in self._under if under.has_phase()]
+        self._under = [under for under in self._under if under.has_phase(self._soon)]
         while not self._under or self._may_begin():
             if not self._pairs:
                 if self._under:
@@ -147,7 +152,7 @@ class Rounds:
                 self._pairs.extend(self._pairs_of(self._steps.popleft()))
                 continue
             under = self._begun(self._pairs.popleft())
-            if under.has_phase():
+            if under.has_phase(self._soon):
                 self._under.append(under)
         return True
 
