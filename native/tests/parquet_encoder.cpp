@@ -291,7 +291,8 @@ class ChunkEncoder {
   void draw_values() {
     distinct_ = 1 + random_() % (chance(random_, 50) ? 6 : 1000);
     scale_ = chance(random_, 50) ? 1 : random_();
-    const size_t rows = random_() % static_cast<uint64_t>(options_.rows_max + 1);
+    const uint64_t drawn = random_() % static_cast<uint64_t>(options_.rows_max + 1);
+    const auto rows = static_cast<size_t>(options_.rows.value_or(static_cast<int64_t>(drawn)));
     const int null_percent = chance(random_, 30) ? 0 : static_cast<int>(random_() % 101);
     const int repeat_percent = static_cast<int>(random_() % 100);
     for (size_t row = 0; row < rows; ++row) {

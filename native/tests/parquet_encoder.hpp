@@ -29,6 +29,7 @@ struct DrawOptions {
   bool damage_pages = false;
   bool damage_headers = false;
   int64_t rows_max = 300;
+  std::optional<int64_t> rows = {};  // exactly so many
 };
 
 // A chunk of a physical type, engine type, encoding and codec drawn by `random`.

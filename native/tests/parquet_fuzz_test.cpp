@@ -13,13 +13,17 @@
 #include "parquet/snappy.hpp"
 #include "parquet/wild_copy.hpp"
 #include "tests/check.hpp"
+#include "tests/drawn_cells.hpp"
 #include "tests/parquet_encoder.hpp"
 
 using namespace bireme;
 using parquet::ChunkReader;
 using parquet::Physical;
 using parquet::Selection;
+using test::cell;
+using test::converted;
 using test::Drawn;
+using test::is_valid;
 using test::Random;
 using test::Value;
 
@@ -48,42 +52,6 @@ std::vector<uint32_t> draw_rows(Random& random, int64_t rows) {
 Selection selection_of(const std::vector<uint32_t>& rows) {
   static constexpr uint32_t kNothing = 0;
   return {rows.empty() ? &kNothing : rows.data(), static_cast<int64_t>(rows.size())};
-}
-
-bool is_valid(const OutputColumn& column, int64_t row) {
-  return !column.validity || (column.validity.as<uint8_t>()[row >> 3] >> (row & 7) & 1) != 0;
-}
-
-// What the engine's layout of a stored value is.
-std::string converted(const parquet::ChunkSpec& spec, const std::string& stored) {
-  if (spec.physical == Physical::Int96) {
-    uint64_t nanoseconds = 0;
-    uint32_t day = 0;
-    std::memcpy(&nanoseconds, stored.data(), 8);
-    std::memcpy(&day, stored.data() + 8, 4);
-    const int64_t value =
-        (int64_t{day} - 2440588) * 86400 * 1000 * 1000 + static_cast<int64_t>(nanoseconds / 1000);
-    return {reinterpret_cast<const char*>(&value), 8};
-  }
-  if (spec.type.kind == Kind::Decimal128) {
-    auto value = static_cast<int128>(static_cast<int8_t>(stored[0]));
-    for (size_t byte = 1; byte < stored.size(); ++byte)
-      value = value * 256 + static_cast<uint8_t>(stored[byte]);
-    return {reinterpret_cast<const char*>(&value), 16};
-  }
-  return stored;
-}
-
-std::string cell(const OutputColumn& column, int64_t row) {
-  if (is_string(column.type.kind)) {
-    const auto* offsets = column.offsets.as<int32_t>();
-    return {column.values.as<char>() + offsets[row], static_cast<size_t>(offsets[row + 1] - offsets[row])};
-  }
-  if (column.type.kind == Kind::Bool) {
-    return std::string(1, static_cast<char>(column.values.as<uint8_t>()[row >> 3] >> (row & 7) & 1));
-  }
-  const auto width = static_cast<size_t>(width_of(column.type.kind));
-  return {column.values.as<char>() + static_cast<size_t>(row) * width, width};
 }
 
 bool matches(const Drawn& drawn, const OutputColumn& column, const std::vector<uint32_t>* rows) {
