@@ -153,7 +153,7 @@ void check_rows(const Case& drawn, const std::vector<ScanBatch>& batches) {
 }
 
 void test_rows(Random& random) {
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < 500; ++round) {
     const Case drawn = draw_case(random, false);
     check_rows(drawn, scanned(random, drawn, round % 2 == 0));
   }
@@ -161,7 +161,7 @@ void test_rows(Random& random) {
 
 void test_damage(Random& random) {
   int refused = 0;
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < 500; ++round) {
     Case drawn = draw_case(random, true);
     Drawn& column = drawn.columns[random() % kColumns];
     if (random() % 2 == 0) test::damage(random, column.bytes);
@@ -175,7 +175,7 @@ void test_damage(Random& random) {
       ++refused;
     }
   }
-  CHECK(refused > 200);
+  CHECK(refused > 50);
 }
 
 }  // namespace
