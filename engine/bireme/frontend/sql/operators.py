@@ -45,34 +45,9 @@ def paren(node: Node, context: Context) -> Expr:
 
 def binary(function: str) -> Callable[[Node, Context], Expr]:
     def bind_binary(node: Node, context: Context) -> Expr:
-        args = node.args
-        flipped = _flipped(node) if node.__class__ in _ARITHMETIC else None
-        if flipped is not None:
-            return functions.scalar("bitwise_not", (context.bind(flipped),))
-        return functions.scalar(function, (part(node, "this", context), context.bind(args["expression"])))
+        return functions.scalar(function, (part(node, "this", context), part(node, "expression", context)))
 
     return bind_binary
-
-
-def _flipped(node: Node) -> Node | None:
-    """What `~` at the left end of arithmetic is of, if there is one: all of it, though the parser gives it the first
-    operand only.
-    """
-    last = node
-    while last.args["this"].__class__ in _ARITHMETIC:
-        last = last.args["this"]
-    first = last.args["this"]
-    if first.__class__ is not exp.BitwiseNot:
-        return None
-    whole = node.copy()
-    last = whole
-    while last.args["this"].__class__ in _ARITHMETIC:
-        last = last.args["this"]
-    last.set("this", first.args["this"].copy())
-    return whole
-
-
-_ARITHMETIC: Final = frozenset({exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow})
 
 
 def unary(function: str) -> Callable[[Node, Context], Expr]:

@@ -23,6 +23,7 @@ from bireme.frontend.sql.lexemes import TOO_DEEP
 
 DIALECT: Final = "duckdb"
 
+_ARITHMETIC: Final = frozenset({exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow})
 _QUERY_STARTS: Final = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.FROM, TokenType.L_PAREN, TokenType.TABLE}
 )
@@ -67,7 +68,21 @@ def parse(text: str, dialect: str = DIALECT) -> Parsed:
     statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
     if len(statements) != 1:
         raise SyntaxFault("one query at a time: remove what follows the semicolon", text=text)
+    if any(token.token_type is TokenType.TILDE for token in tokens):
+        _widen_complements(statements[0])
     return Parsed(statements[0], text, tokens)
+
+
+def _widen_complements(tree: exp.Expr) -> None:
+    """`~` at the left end of arithmetic is of all of it, though the parser gives it the first operand only."""
+    for complement in list(tree.find_all(exp.BitwiseNot)):
+        whole: exp.Expr = complement
+        while whole.parent.__class__ in _ARITHMETIC and whole.arg_key == "this":
+            whole = whole.parent
+        if whole is not complement:
+            complement.replace(complement.args["this"])
+            whole.replace(complement)
+            complement.set("this", whole)
 
 
 def _translate(text: str, dialect: str) -> str:
