@@ -75,28 +75,40 @@ void ExactSums::add_to(uint32_t group, int128 value) {
 }
 
 bool ExactSums::add_few(const int64_t* values, const uint32_t* groups, int64_t rows) {
+  if (!sums_fit(group_loops().magnitude_bits(values, rows))) return false;
   int64_t lanes[kLanes][kFewGroups] = {};
-  if (groups_ == 1) {
-    uint64_t bits = 0;
-    lanes[0][0] = group_loops().sum_words(values, rows, &bits);
-    if (!sums_fit(bits)) return false;
-  } else {
-    if (!sums_fit(group_loops().magnitude_bits(values, rows))) return false;
-    add_in_lanes(groups, rows, lanes, [values](int64_t row) { return values[row]; });
-  }
+  add_in_lanes(groups, rows, lanes, [values](int64_t row) { return values[row]; });
   for (int64_t group = 0; group < groups_; ++group) {
-    const int64_t sum = lanes[0][group] + lanes[1][group] + lanes[2][group] + lanes[3][group];
-    if (wide_.empty() && !__builtin_add_overflow(narrow_[group], sum, &lanes[0][group])) {
-      narrow_[group] = lanes[0][group];
-    } else {
-      widen();
-      add_to(static_cast<uint32_t>(group), sum);
-    }
+    add_sum(static_cast<uint32_t>(group),
+            lanes[0][group] + lanes[1][group] + lanes[2][group] + lanes[3][group]);
   }
   return true;
 }
 
+void ExactSums::add_to_one(const int64_t* values, int64_t rows) {
+  uint64_t bits = 0;
+  const int64_t narrow = group_loops().sum_words(values, rows, &bits);
+  if (sums_fit(bits)) return add_sum(0, narrow);
+  int128 sum = 0;
+  for (int64_t row = 0; row < rows; ++row) sum += values[row];
+  add_sum(0, sum);
+}
+
+void ExactSums::add_sum(uint32_t group, int128 sum) {
+  if (wide_.empty()) {
+    const int128 whole = sum + narrow_[group];  // of a vector's rows, so far from the edge of 128 bits
+    const auto narrow = static_cast<int64_t>(whole);
+    if (narrow == whole) {
+      narrow_[group] = narrow;
+      return;
+    }
+    widen();
+  }
+  add_to(group, sum);
+}
+
 void ExactSums::add(const int64_t* values, const uint32_t* groups, int64_t rows) {
+  if (groups_ == 1) return add_to_one(values, rows);
   if (groups_ <= kFewGroups && add_few(values, groups, rows)) return;
   int64_t row = 0;
   if (wide_.empty()) {

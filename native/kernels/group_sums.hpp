@@ -47,6 +47,8 @@ class ExactSums {
  private:
   void widen();
   bool add_few(const int64_t* values, const uint32_t* groups, int64_t rows);
+  void add_to_one(const int64_t* values, int64_t rows);
+  void add_sum(uint32_t group, int128 sum);
   void add_to(uint32_t group, int128 value);
 
   int64_t groups_ = 0;

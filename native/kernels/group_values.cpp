@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/group_loops.hpp"
 #include "kernels/group_read.hpp"
 #include "kernels/group_slots.hpp"
 
@@ -120,6 +121,13 @@ void Extremes::add_words(const Column& column, const int64_t* rows, const uint32
     for (int64_t index = 0; index < count; ++index) words[index] = order_word(kind, words[index]);
   }
   auto* cells = reinterpret_cast<int64_t*>(values_.words().data());
+  if (values_.words().size() == 1) {
+    int64_t least = cells[0];
+    int64_t greatest = cells[0];
+    group_loops().extend_range(reinterpret_cast<const int64_t*>(words), count, &least, &greatest);
+    cells[0] = Largest ? greatest : least;
+    return;
+  }
   for (int64_t index = 0; index < count; ++index) {
     const auto value = static_cast<int64_t>(words[index]);
     int64_t& cell = cells[groups[index]];
@@ -159,6 +167,10 @@ void Extremes::add(const Column& column, const int64_t* rows, const uint32_t* gr
     smallest ? add_wides<false>(column, rows, groups, count) : add_wides<true>(column, rows, groups, count);
   } else {
     smallest ? add_words<false>(column, rows, groups, count) : add_words<true>(column, rows, groups, count);
+  }
+  if (seen_.size() == 1) {
+    seen_[0] |= count > 0 ? 1 : 0;
+    return;
   }
   for (int64_t index = 0; index < count; ++index) seen_[groups[index]] = 1;
 }
