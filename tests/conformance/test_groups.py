@@ -270,14 +270,14 @@ MANY: tuple[tuple[str, DataType], ...] = (
     ("avg", t.decimal(15, 2)),
     ("min", t.STRING),
     ("max", t.FLOAT64),
-    ("stddev_samp", t.INT32),
+    ("stddev_samp", t.INT16),  # of which no digit is lost, whichever rows meet first
     ("first", t.STRING),
     ("last", t.INT32),
     ("bool_or", t.BOOL),
     ("any_value", t.INT64),
     ("count", t.DATE),
     ("sum", t.decimal(15, 2)),
-    ("avg", t.FLOAT64),
+    ("avg", t.FLOAT32),  # whose sums stay finite in any order
 )
 
 
