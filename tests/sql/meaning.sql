@@ -297,6 +297,9 @@ select a, (select max(r) from (select row_number() over (order by c) r from u wh
 select a, (select count(*) from (select distinct s from u where u.a = t.a) q) from t;
 select a, (select sum(c) from u where u.a = t.a group by u.a) from t;
 select t.a, q.n from t, lateral (select count(*) n, max(c) m from u where u.a = t.a) q order by 1, 2;
+select t.a, n from t, lateral (select count(*) n from u where u.a = t.a) order by 1, 2;
+select t.b, n from t, lateral (select count(*) n from u where u.a = t.b group by cube (s)) order by 1, 2;
+select t.b, n from t, lateral (select count(*) n from u where u.a = t.b group by grouping sets ((), ()));
 select t.a, q.r from t, lateral (select u.a + v.a r from u, v where u.a = t.a and v.a > u.a) q;
 select t.a, q2.z from t, lateral (select a + 1 y from u where u.a = t.a) q1, lateral (select q1.y + t.a z) q2;
 with a1 as (select a from t), a2 as (select a from a1 where a > 1) select (select count(*) from a2 where

@@ -26,7 +26,6 @@ _CLAUSES: Final = {
     "exclude": "EXCLUDE",
     "nearest": "NEAREST joins",
     "match_condition": "MATCH_CONDITION",
-    "ordinality": "WITH ORDINALITY",
     "totals": "WITH TOTALS",
     "with_fill": "WITH FILL",
     "into": "SELECT INTO",

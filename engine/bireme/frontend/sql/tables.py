@@ -66,9 +66,11 @@ def relation(node: Node, block: Block) -> Bound:
         if kind is exp.Unnest:
             return _of_function(unnest(node, block), node.args.get("alias"), "unnest")
         if kind is exp.Lateral:
-            check_arguments(node, ("this", "alias", "view", "outer"))
+            check_arguments(node, ("this", "alias", "view", "outer", "ordinality"))
             if node.args.get("view") or node.args.get("outer"):
                 raise Unsupported("LATERAL VIEW is not supported")
+            if node.args.get("ordinality"):
+                raise Unsupported("LATERAL WITH ORDINALITY is not supported; number the rows with row_number()")
             inner = node.args["this"]
             if inner.__class__ is exp.Unnest:
                 return _of_function(unnest(inner, block), node.args.get("alias"), "unnest")
