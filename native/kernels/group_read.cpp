@@ -97,7 +97,7 @@ void read_words(const Column& column, int64_t begin, int64_t rows, uint64_t* wor
       return widen_floats<double>(column, begin, rows, words);
     default:
       if (width_of(column.type.kind) != 8) throw EngineBug("group tables have no words of this type");
-      std::memcpy(words, column.as<uint64_t>() + begin, static_cast<size_t>(rows) * 8);
+      if (rows > 0) std::memcpy(words, column.as<uint64_t>() + begin, static_cast<size_t>(rows) * 8);
   }
 }
 

@@ -147,7 +147,7 @@ void append_texts(const Column& column, SortKey key, const uint8_t* valid, std::
     if (valid != nullptr && valid[row] == 0) continue;
     const std::string_view text = column.string_at(row).substr(shape.common);
     uint64_t word = 0;
-    std::memcpy(&word, text.data(), std::min<size_t>(text.size(), 8));
+    if (!text.empty()) std::memcpy(&word, text.data(), std::min<size_t>(text.size(), 8));
     piece.codes[row] = __builtin_bswap64(word) | (by_length ? text.size() : 0);
   }
   if (!decides) piece.text = &column;
