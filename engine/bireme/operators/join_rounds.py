@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from bireme.backends.base import Kernels
 from bireme.data import arrays
-from bireme.data.record import compact, record_batch, slices
+from bireme.data.record import record_batch, slices
 from bireme.data.schema import Schema
 from bireme.errors import EngineBug
 from bireme.operators.away import Away, Cutter
@@ -176,7 +176,7 @@ class JoinRounds:
         parts = Cutter(exprs, waiting.away.hashed, self.kernels).finer(
             batch, keys, first=part.partition * count, count=count, partitions=part.partitions * count
         )
-        return [Emission(target, index, compact(piece)) for index, piece in parts]
+        return [Emission(target, index, piece) for index, piece in parts]
 
 
 def wanted_rows(

@@ -21,9 +21,7 @@ _NOT_LEARNT_FROM: Final = (TaskKind.RELIEVE, TaskKind.CUT, TaskKind.BIT)
 
 
 class Costs:
-    """`last` is what an input took and gave in the task that ended last, `row_seconds` what one of its rows took,
-    `relievable` what its stage could give up.
-    """
+    """`row_seconds` is what a row took in the task that ended last, `relievable` what the stage could give up."""
 
     def __init__(self, ledger: Ledger, pipeline: Pipeline) -> None:
         self.history = History()

@@ -24,7 +24,6 @@ _SALTS: Final = (
     0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31,
 )  # fmt: skip
 _BLOCK_BYTES: Final = 32
-_HEADER_BYTES_MAX: Final = 64
 _VALUES_MAX: Final = 64
 _MASK: Final = (1 << 64) - 1
 _PRIMES: Final = (

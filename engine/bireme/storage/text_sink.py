@@ -19,7 +19,6 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import csv
 
-_NANOSECONDS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _ENCODE = json.JSONEncoder(ensure_ascii=False).encode
 
 

@@ -40,7 +40,6 @@ _NOUNS: Final = {
     "int_divide": ("division", "//"),
     "modulo": ("modulo", "%"),
 }
-_INT32_BOUND: Final = 1 << 31
 _INT64_BOUND: Final = 1 << 63
 
 

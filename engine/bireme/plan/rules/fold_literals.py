@@ -24,7 +24,6 @@ _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
 }  # fmt: skip
 COMPARISONS: Final = frozenset(_COMPARE)
 _NULL_IN_NULL_OUT: Final = COMPARISONS | {"add", "subtract", "multiply", "divide", "negate", "like", "not"}
-_INTEGER_BITS_MAX: Final = 64
 
 
 def fold_call(call: Call) -> Literal | None:
