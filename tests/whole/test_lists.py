@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import duckdb
 import pytest
-from support.two_engines import check, connect, session_over
+from support.two_engines import check
 
 import bireme as bm
 from bireme.errors import TypeFault
@@ -43,18 +41,6 @@ QUERIES = [
     "select list(l order by i), first(l order by i desc), count(l) from t",
     "select i, l[2] as e from t order by l[2] desc nulls first, i",
 ]
-
-
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[duckdb.DuckDBPyConnection]:
-    with connect(*TABLES) as connection:
-        yield connection
-
-
-@pytest.fixture(scope="module", params=["native", "reference"])
-def session(request: pytest.FixtureRequest, oracle: duckdb.DuckDBPyConnection) -> Iterator[bm.Session]:
-    with session_over(oracle, request.param) as session:
-        yield session
 
 
 @pytest.mark.parametrize("query", QUERIES)

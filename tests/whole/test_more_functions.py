@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 
 import duckdb
 import pytest
-from support.two_engines import check, connect, session_over
+from support.two_engines import check
 
 import bireme as bm
 from bireme.errors import DataError, SyntaxFault
@@ -52,18 +51,6 @@ QUERIES = [
     (1, interval '26' day), (2, interval '30' day), (3, interval '1 month 2 days'), (4, null)) q(i, v) order by i""",
     "select current_date = today(), current_timestamp = now(), age(current_date) = interval '0 days' from t",
 ]
-
-
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[duckdb.DuckDBPyConnection]:
-    with connect(*TABLES) as connection:
-        yield connection
-
-
-@pytest.fixture(scope="module", params=["native", "reference"])
-def session(request: pytest.FixtureRequest, oracle: duckdb.DuckDBPyConnection) -> Iterator[bm.Session]:
-    with session_over(oracle, request.param) as session:
-        yield session
 
 
 @pytest.mark.parametrize("query", QUERIES)

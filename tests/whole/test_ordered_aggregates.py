@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import duckdb
 import pytest
-from support.two_engines import check, connect, session_over
+from support.two_engines import check
 
 import bireme as bm
 from bireme.errors import Unsupported
@@ -61,18 +59,6 @@ QUERIES = [
     "select k, median(m), median(d), quantile_disc(d, 0.4), median(s), quantile_disc(s, 0.5) from t group by k",
     "select k, median(x), string_agg(s, ',' order by a), first(a order by y, a), sum(m) from t group by rollup (k)",
 ]
-
-
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[duckdb.DuckDBPyConnection]:
-    with connect(*TABLES) as connection:
-        yield connection
-
-
-@pytest.fixture(scope="module", params=["native", "reference"])
-def session(request: pytest.FixtureRequest, oracle: duckdb.DuckDBPyConnection) -> Iterator[bm.Session]:
-    with session_over(oracle, request.param) as session:
-        yield session
 
 
 @pytest.mark.parametrize("query", QUERIES)

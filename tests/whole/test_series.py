@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import duckdb
 import pytest
-from support.two_engines import check, connect, session_over
+from support.two_engines import check
 
 import bireme as bm
 from bireme.errors import ClauseFault, QueryError, Unsupported
@@ -40,18 +38,6 @@ QUERIES = [
     "select * from range(timestamp '2020-01-01', timestamp '2020-01-02', interval 6 hours)",
     "select * from generate_series(timestamp '2020-01-02', timestamp '2020-01-01', interval '-8 hours') r(m)",
 ]
-
-
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[duckdb.DuckDBPyConnection]:
-    with connect(*TABLES) as connection:
-        yield connection
-
-
-@pytest.fixture(scope="module", params=["native", "reference"])
-def session(request: pytest.FixtureRequest, oracle: duckdb.DuckDBPyConnection) -> Iterator[bm.Session]:
-    with session_over(oracle, request.param) as session:
-        yield session
 
 
 @pytest.mark.parametrize("query", QUERIES)
