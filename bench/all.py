@@ -14,6 +14,7 @@ the exit code is then 1. Sections:
     levers      TPC-H at a tenth of the scale with each lever of bireme off, and with none
     clickbench  ClickBench's questions over --rows rows
     h2o         db-benchmark's groupings and joins over --rows rows
+    heavy       five queries at --scale whose state is far larger than 512 MB, under that limit
     micro       kernels, on the data of cold-small
 """
 
@@ -78,6 +79,8 @@ def sections(options: argparse.Namespace) -> list[Section]:
         Section("h2o", f"db-benchmark, {options.rows:,} rows", script("dbbench.py", *rows)),
     ]
     data = options.data / f"tpch-sf{small:g}"
+    heavy = ["--scale", f"{options.scale:g}", "--memory-limit", "512MB", *harness]
+    found.append(Section("heavy", f"Heavy state at scale {options.scale:g}, 512 MB", script("heavy_state.py", *heavy)))
     runs = ["--runs", str(options.runs)]
     lineitem = str(data / "lineitem.parquet")
     kernels = {

@@ -1,0 +1,1 @@
+select count(distinct l_comment) as comments from lineitem

@@ -1,0 +1,1 @@
+select * from lineitem order by l_extendedprice, l_comment
