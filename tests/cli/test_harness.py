@@ -53,6 +53,30 @@ def test_many_rows_compare_as_multisets_within_the_tolerance() -> None:
     assert difference(moved.set_column(1, "text", moved["text"].cast(pa.large_string())), right, []) is None
 
 
+def test_many_rows_compare_by_value_whatever_their_types() -> None:
+    rows = 30_000
+    key = np.random.default_rng(9).integers(-50, 50, rows)
+    wide = pa.table(
+        [pa.array(key), pa.array([[int(value), None] for value in key]), pa.nulls(rows)], names=["a", "a", "n"]
+    )
+    narrow = pa.table([pa.array(key, pa.int8()), wide[1], pa.nulls(rows, pa.int32())], names=["a", "b", "n"])
+    assert difference(narrow.take(pa.array(np.argsort(key))), wide, []) is None
+    exact = wide.set_column(0, "a", wide[0].cast(pa.decimal128(20, 1)))
+    assert difference(exact, narrow, []) is None
+    lists = pa.chunked_array([pa.array([[int(value), None] for value in [*key[:-1], 51]])])
+    assert "51" in str(difference(narrow.set_column(1, "b", lists), wide, []))
+
+
+def test_rows_alike_in_their_exact_columns_compare_by_their_floats() -> None:
+    random = np.random.default_rng(10)
+    floats = random.random(30_000)
+    right = pa.table({"k": np.arange(30_000) % 10, "x": floats})
+    moved = right.take(pa.array(random.permutation(30_000)))
+    assert difference(moved, right, []) is None
+    floats[123] += 0.001
+    assert difference(moved, pa.table({"k": right["k"], "x": floats}), []) is not None
+
+
 @pytest.mark.parametrize("column", ["k", "text", "x"])
 def test_one_wrong_value_among_many_rows_is_seen(column: str) -> None:
     right = _many()

@@ -2,8 +2,8 @@
 
 Rows are compared as multisets, and the columns of the query's ORDER BY row by row as well, so that a wrong order is
 seen but ties may come in any. Exact types compare exactly (decimals by value, whatever their
-scale), floats to a relative 1e-6: engines add them up in different orders. Answers of many rows are compared column by
-column after both were sorted by their exact columns, by the same rules.
+scale), floats to a relative 1e-6: engines add them up in different orders. Answers of many rows are compared by the
+same rules in `many_rows`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import sqlglot
 
-_FLOAT_TOLERANCE: Final = 1e-6
+from bireme.cli.harness.many_rows import FLOAT_TOLERANCE, difference_of_many
+
 # Above it, rows as Python tuples would take minutes and gigabytes.
 _ROWS_AS_TUPLES_MAX: Final = 20_000
 
@@ -45,7 +44,7 @@ def difference(ours: pa.Table, theirs: pa.Table, ordered_by: Sequence[int]) -> s
     if ours.num_rows != theirs.num_rows:
         return f"{ours.num_rows} rows instead of {theirs.num_rows}"
     if ours.num_rows > _ROWS_AS_TUPLES_MAX:
-        return _difference_of_many(ours, theirs, ordered_by)
+        return difference_of_many(ours, theirs, ordered_by)
     mine, other = rows_of(ours), rows_of(theirs)
     for position, (row, expected) in enumerate(zip(mine, other, strict=True)):
         if not all(_equal(row[index], expected[index]) for index in ordered_by):
@@ -59,55 +58,6 @@ def difference(ours: pa.Table, theirs: pa.Table, ordered_by: Sequence[int]) -> s
         if not equal_rows(row, expected):
             return f"the row {row} stands where {expected} was expected"
     return None
-
-
-def _difference_of_many(ours: pa.Table, theirs: pa.Table, ordered_by: Sequence[int]) -> str | None:
-    pairs = [_comparable(*pair) for pair in zip(ours.columns, theirs.columns, strict=True)]
-    for index in ordered_by:
-        if (position := _first_unequal(*pairs[index])) is not None:
-            return f"row {position + 1} has {pairs[index][0][position]} instead of {pairs[index][1][position]}"
-    exact_first = sorted(range(len(pairs)), key=lambda index: pa.types.is_floating(pairs[index][0].type))
-    keys = [(f"c{index}", "ascending") for index in exact_first]
-    names = [f"c{index}" for index in range(len(pairs))]
-    mine = pa.table([pair[0] for pair in pairs], names=names).sort_by(keys)
-    other = pa.table([pair[1] for pair in pairs], names=names).sort_by(keys)
-    for index in exact_first:
-        position = _first_unequal(mine.column(index), other.column(index))
-        if position is not None:
-            row, expected = mine.slice(position, 1).to_pylist()[0], other.slice(position, 1).to_pylist()[0]
-            return f"the row {tuple(row.values())} stands where {tuple(expected.values())} was expected"
-    return None
-
-
-def _comparable(one: pa.ChunkedArray, other: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    """Two columns in one type: doubles where either is a float, strings without views and codes."""
-    kinds = one.type, other.type
-    if any(pa.types.is_floating(kind) for kind in kinds):
-        return one.cast(pa.float64()), other.cast(pa.float64())
-    if any(pa.types.is_decimal(kind) for kind in kinds):
-        scale = max(kind.scale if pa.types.is_decimal(kind) else 0 for kind in kinds)
-        return one.cast(pa.decimal256(60, scale)), other.cast(pa.decimal256(60, scale))
-    if pa.types.is_dictionary(one.type) or not one.type.equals(other.type):
-        target = pa.large_string() if _is_text(one.type) else one.type
-        return one.cast(target), other.cast(target)
-    return one, other
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    value = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_string_view(value))
-
-
-def _first_unequal(one: pa.ChunkedArray, other: pa.ChunkedArray) -> int | None:
-    """The first position at which two columns of one type differ."""
-    nulls, other_nulls = pc.is_null(one), pc.is_null(other)
-    if pa.types.is_floating(one.type):
-        left, right = (column.to_numpy(zero_copy_only=False) for column in (one, other))
-        same = pa.chunked_array([np.isclose(left, right, rtol=_FLOAT_TOLERANCE, atol=1e-9, equal_nan=True)])
-    else:
-        same = pc.fill_null(pc.equal(one, other), True)
-    wrong = pc.index(pc.and_(same, pc.equal(nulls, other_nulls)), False).as_py()
-    return None if wrong < 0 else wrong
 
 
 def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
@@ -128,7 +78,7 @@ def _equal(value: Any, expected: Any) -> bool:
         one, other = float(value), float(expected)
         if math.isnan(one) or math.isnan(other):
             return math.isnan(one) and math.isnan(other)
-        return math.isclose(one, other, rel_tol=_FLOAT_TOLERANCE, abs_tol=max(_step(value), _step(expected), 1e-9))
+        return math.isclose(one, other, rel_tol=FLOAT_TOLERANCE, abs_tol=max(_step(value), _step(expected), 1e-9))
     return bool(value == expected)
 
 
