@@ -192,7 +192,6 @@ def test_an_unknown_argument_of_an_expression_is_refused_by_name(catalog: TableC
         "WITH x AS MATERIALIZED (SELECT 1) SELECT * FROM x USING SAMPLE 1",
         "SELECT a INTO z FROM t",
         "SELECT f(x := 1) FROM t",
-        "SELECT a FROM t, unnest([1]) WITH ORDINALITY",
         "SELECT a FROM ONLY t",
         "SELECT a FROM t WITH ORDINALITY",
     ],

@@ -47,6 +47,7 @@ from bireme.plan.relation import (
     Scan,
     Sort,
     Union,
+    Unnest,
     Values,
     Window,
 )
@@ -219,6 +220,17 @@ class _Printer:
             for number, chosen in enumerate(rel.grouping_sets)
         ]
         return f"WITH {alias} AS MATERIALIZED ({keyed}) " + " UNION ALL ".join(f"({part})" for part in parts)
+
+    def unnest(self, rel: Unnest, around: Around) -> str:
+        source, name = self.source(rel.input, around)
+        longest = f"greatest(0, {', '.join([f'len({name(place)})' for place in rel.lists])})"
+        lists = [name(place) for place in rel.lists]
+        if rel.has_ordinality:
+            lists.append(f"range(1, {longest} + 1)")
+        if rel.keeps_empty:
+            lists = [f"CASE WHEN {longest} = 0 THEN [NULL] ELSE {each} END" for each in lists]
+        columns = [*[name(place) for place in rel.kept], *[f"unnest({each})" for each in lists]]
+        return f"SELECT {_select_list(columns)} FROM {source}"
 
     def window(self, rel: Window, around: Around) -> str:
         source, name = self.source(rel.input, around)
@@ -437,6 +449,7 @@ _RELATIONS: dict[type[Rel], Callable[[_Printer, object, Around], str]] = {
     Join: _Printer.join,
     DependentJoin: _Printer.dependent_join,
     Aggregate: _Printer.aggregate,
+    Unnest: _Printer.unnest,
     Window: _Printer.window,
     Sort: _Printer.sort,
     Limit: _Printer.limit,

@@ -30,6 +30,7 @@ from bireme.operators.scan import TableScan, total
 from bireme.operators.sinks import Emit, KeepScalar, LiveSink, Top
 from bireme.operators.states import QueryStates
 from bireme.operators.top_bound import LiveBound
+from bireme.operators.unnest import unnested
 from bireme.plan.expr import Aggregation, SortKey, WindowCall
 from bireme.plan.physical import (
     AssumeStep,
@@ -51,6 +52,7 @@ from bireme.plan.physical import (
     Step,
     TopSink,
     UnmatchedSource,
+    UnnestStep,
     ValuesSource,
     WindowStep,
 )
@@ -81,6 +83,7 @@ class PipelineStage:
         self._notes: list[str] = []
         self._noted: set[str] = set()
         self._fan_out = 1
+        self._has_unknown_rows = False
         self._is_slow = False
 
     @property
@@ -103,7 +106,7 @@ class PipelineStage:
         self._is_slow = bool(self._notes or any(program.fallbacks for program in self._programs))
 
     def rows_out_max(self, rows: int) -> int | None:
-        return None if self._is_slow else rows * self._fan_out
+        return None if self._is_slow or self._has_unknown_rows else rows * self._fan_out
 
     def run_split(self, split: Split, buffers: Sequence[pa.Buffer], sequence: int, slot: int) -> Output:
         assert self._scan is not None, f"pipeline {self._pipeline.name} reads no table"
@@ -288,6 +291,10 @@ class PipelineStage:
             case SortStep():
                 order = Order(step.keys, schema, self._kernels, self._states)
                 return lambda batches, _: slices(order.first(list(batches), step.limit, step.offset), BATCH_ROWS_MAX)
+            case UnnestStep():
+                self._has_unknown_rows = True
+                names = output.names
+                return lambda batches, _: (part for batch in batches for part in unnested(step, names, batch))
             case AssumeStep():
                 return lambda batches, _: _assumed(step, schema, batches)
             case WindowStep():

@@ -26,6 +26,7 @@ from bireme.plan.relation import (
     Scan,
     Sort,
     Union,
+    Unnest,
     Values,
     Window,
 )
@@ -98,6 +99,9 @@ class _Writer:
             case Window(source, calls, names):
                 parts = [f"{self._texts.window(c, source.schema)} as {n}" for c, n in zip(calls, names, strict=True)]
                 return f"Window {', '.join(parts)}"
+            case Unnest(source, _, lists, _, keeps_empty):
+                text = ", ".join([f"{source.schema.names[place]}#{place}" for place in lists])
+                return f"Unnest{' outer' if keeps_empty else ''} {text}"
             case Sort(source, keys, limit, offset):
                 return f"Sort {self._texts.order(keys, source.schema)}{_cut(limit, offset)}"
             case Limit(_, limit, offset):

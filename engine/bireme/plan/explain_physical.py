@@ -33,6 +33,7 @@ from bireme.plan.physical import (
     TopBound,
     TopSink,
     UnmatchedSource,
+    UnnestStep,
     ValuesSource,
     WindowStep,
 )
@@ -111,6 +112,8 @@ def _step(step: Step, schema: Schema) -> str:
             )
         case AssumeStep(one, other):
             return f"assume {schema.names[one]}#{one} = {schema.names[other]}#{other}"
+        case UnnestStep(_, lists):
+            return f"unnest {', '.join([f'{schema.names[place]}#{place}' for place in lists])}"
         case WindowStep(_, names):
             return f"window {', '.join(names)}"
 

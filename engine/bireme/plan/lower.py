@@ -37,6 +37,7 @@ from bireme.plan.physical import (
     SortStep,
     Take,
     TopSink,
+    UnnestStep,
     ValuesSource,
     WindowStep,
 )
@@ -53,6 +54,7 @@ from bireme.plan.relation import (
     Scan,
     Sort,
     Union,
+    Unnest,
     Values,
     Window,
 )
@@ -296,6 +298,12 @@ def _union(lowering: Lowering, rel: Union) -> Opened:
     return lowering.draft.from_edge(edge, Take.STREAM, "union")
 
 
+def _unnest(lowering: Lowering, rel: Unnest) -> Opened:
+    opened = lowering.open(rel.input)
+    opened.add(UnnestStep(rel.kept, rel.lists, rel.keeps_empty, rel.has_ordinality), rel.schema)
+    return opened
+
+
 def _limit(lowering: Lowering, rel: Limit) -> Opened:
     if isinstance(rel.input, Sort) and rel.input.limit is None and not lowering.is_shared(rel.input):
         return _sort(lowering, Sort(rel.input.input, rel.input.keys, rel.limit, rel.offset))
@@ -381,6 +389,7 @@ _LOWER: Final[dict[type[Rel], Callable[[Lowering, Any], Opened]]] = {
     Filter: _filter,
     Project: _project,
     Union: _union,
+    Unnest: _unnest,
     Limit: _limit,
     Join: _join,
     Aggregate: lower_aggregate,

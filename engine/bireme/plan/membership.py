@@ -38,6 +38,7 @@ from bireme.plan.physical import (
     Step,
     TopSink,
     UnmatchedSource,
+    UnnestStep,
     WindowStep,
 )
 from bireme.plan.relation import JoinKind
@@ -169,6 +170,8 @@ class Memberships:
                 return self._facts_after_probe(step, facts)
             case MergeGroupsStep(spec):
                 return _within(facts, len(spec.key_types))
+            case UnnestStep(kept):
+                return _moved(facts, {old: new for new, old in enumerate(kept)})
             case _:
                 return facts
 
@@ -243,6 +246,8 @@ class Memberships:
                 return self._demands_before_probe(step, demands)
             case MergeGroupsStep(spec):
                 return _within(demands, len(spec.key_types))
+            case UnnestStep(kept):
+                return _moved(demands, dict(enumerate(kept)))
             case SortStep(_, None, 0) | AssumeStep():
                 return demands
             case SortStep() | LimitStep() | WindowStep():

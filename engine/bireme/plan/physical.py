@@ -187,6 +187,16 @@ class WindowStep(Node):
 
 
 @node
+class UnnestStep(Node):
+    """Gives the elements of the columns `lists`, one a row; meanings are those of `relation.Unnest`."""
+
+    kept: tuple[int, ...]
+    lists: tuple[int, ...]
+    keeps_empty: bool
+    has_ordinality: bool
+
+
+@node
 class AssumeStep(Node):
     """Passes rows; one of which the columns `one` and `other` differ is a SourceMisstated."""
 
@@ -194,7 +204,7 @@ class AssumeStep(Node):
     other: int
 
 
-Step = ProgramStep | ProbeStep | LimitStep | MergeGroupsStep | SortStep | WindowStep | AssumeStep
+Step = ProgramStep | ProbeStep | LimitStep | MergeGroupsStep | SortStep | WindowStep | UnnestStep | AssumeStep
 
 # ------------------------------------------------------------------------------------------------ sinks
 

@@ -261,6 +261,35 @@ def aggregate_schema(node: Aggregate) -> Schema:
 
 
 @node
+class Unnest(Rel):
+    """The elements of lists, one a row: the columns `kept` of the input row, then an element of each column `lists`.
+
+    A row gives as many rows as its longest list has elements, shorter lists NULL at their end. One without elements
+    gives none, with `keeps_empty` one row of NULLs. With `has_ordinality`, the place of the elements in their lists
+    (INT64, from 1; NULL where there are none) comes last. Keeps the order of rows, and of elements in their list.
+    """
+
+    input: Rel
+    kept: tuple[int, ...]
+    lists: tuple[int, ...]
+    names: tuple[str, ...]
+    keeps_empty: bool = False
+    has_ordinality: bool = False
+
+    @property
+    def inputs(self) -> tuple[Rel, ...]:
+        return (self.input,)
+
+    def _derive(self) -> Schema:
+        source = self.input.schema
+        added = [source.fields[place].type.children[0].type for place in self.lists]
+        if self.has_ordinality:
+            added.append(INT64)
+        fields = [Field(name, kind) for name, kind in zip(self.names, added, strict=True)]
+        return Schema((*source.select(self.kept).fields, *fields))
+
+
+@node
 class Window(Rel):
     """The input's columns, in unchanged row order, followed by one column per window function."""
 

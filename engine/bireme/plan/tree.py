@@ -64,6 +64,7 @@ from bireme.plan.relation import (
     Scan,
     Sort,
     Union,
+    Unnest,
     Values,
     Window,
 )
@@ -174,6 +175,8 @@ def with_inputs(rel: Rel, inputs: Sequence[Rel]) -> Rel:
             return Limit(inputs[0], limit, offset)
         case Union():
             return Union(tuple(inputs))
+        case Unnest(_, kept, lists, names, keeps_empty, has_ordinality):
+            return Unnest(inputs[0], kept, lists, names, keeps_empty, has_ordinality)
         case Assume(_, one, other):
             return Assume(inputs[0], one, other)
         case RowNumbers() if isinstance(inputs[0], Scan):
@@ -289,7 +292,7 @@ def map_expressions(rel: Rel, change: ExprMap) -> Rel:
             return Sort(source, tuple([map_sort_key(key, change) for key in sort_keys]), limit, offset)
         case Scan(table, version, table_schema, columns, filters):
             return Scan(table, version, table_schema, columns, tuple([change(part) for part in filters]))
-        case Values() | Limit() | Union() | Assume() | RowNumbers():
+        case Values() | Limit() | Union() | Unnest() | Assume() | RowNumbers():
             return rel
     raise EngineBug(f"no expressions are known of {type(rel).__name__}")
 

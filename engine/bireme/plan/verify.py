@@ -44,6 +44,7 @@ from bireme.plan.relation import (
     Scan,
     Sort,
     Union,
+    Unnest,
     Values,
     Window,
 )
@@ -195,6 +196,15 @@ class _Check:
         if call.filter is not None and call.filter.type is not BOOL:
             yield f"the FILTER of {call.function} has type {call.filter.type}"
 
+    def unnest(self, rel: Unnest, around: tuple[Schema, ...]) -> Iterator[str]:
+        fields = rel.input.schema.fields
+        if not rel.lists or any(fields[place].type.kind is not Kind.LIST for place in rel.lists):
+            yield "Unnest is not given lists"
+        if any(not 0 <= place < len(fields) for place in rel.kept):
+            yield "Unnest keeps a column that is not there"
+        if len(rel.names) != len(rel.lists) + rel.has_ordinality:
+            yield f"Unnest has {len(rel.lists)} lists and {len(rel.names)} names"
+
     def window(self, rel: Window, around: tuple[Schema, ...]) -> Iterator[str]:
         for call in rel.calls:
             yield from self.all(window_exprs(call), rel.input.schema, around)
@@ -302,6 +312,7 @@ _RELATIONS: Final[dict[type[Rel], Callable[[_Check, Any, tuple[Schema, ...]], It
     Join: _Check.join,
     DependentJoin: _Check.dependent_join,
     Aggregate: _Check.aggregate,
+    Unnest: _Check.unnest,
     Window: _Check.window,
     Sort: _Check.sort,
     Limit: _Check.limit,

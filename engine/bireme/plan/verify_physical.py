@@ -35,6 +35,7 @@ from bireme.plan.physical import (
     Step,
     TopSink,
     UnmatchedSource,
+    UnnestStep,
 )
 from bireme.plan.tree import walk
 
@@ -146,6 +147,9 @@ class _Check:
             case ProbeStep():
                 yield from self._table(pipeline, step.table)
                 yield from self._probe(pipeline, step, before, after)
+            case UnnestStep(kept, lists):
+                if any(place >= len(before) for place in (*kept, *lists)):
+                    yield "it unnests a column that is not there"
             case SortStep(keys):
                 yield from self._exprs(pipeline, [key.expr for key in keys], before)
 

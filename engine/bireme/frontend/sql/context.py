@@ -126,7 +126,8 @@ class Block:
 
 @dataclass(slots=True)
 class StandIns:
-    """The aggregates, windows and grouping() calls met in a query, each with the column that stands for it.
+    """The aggregates, windows, grouping() and unnest() calls met in a query, each with the column that stands for it;
+    those of unnest by the list.
 
     `correlated` tells whether a subquery beside them reads columns of the query.
     """
@@ -134,6 +135,7 @@ class StandIns:
     aggregates: dict[Aggregation, Column] = field(default_factory=dict)
     windows: dict[WindowCall, Column] = field(default_factory=dict)
     groupings: dict[tuple[Expr, ...], Column] = field(default_factory=dict)
+    unnests: dict[Expr, Column] = field(default_factory=dict)
     correlated: bool = False
     count: int = 0
 

@@ -109,7 +109,7 @@ def _kind(node: Node) -> tuple[JoinKind, bool]:
 
 def _right_side(left: Bound, node: Node, block: Block) -> tuple[Bound, bool]:
     """Binds the right side, and tells whether it reads columns of the left one."""
-    if node.__class__ is exp.Table and not node.args.get("joins"):
+    if node.__class__ is exp.Table and node.args["this"].__class__ is exp.Identifier and not node.args.get("joins"):
         return tables.relation(node, block), False
     around = Context(block, left.scope, "LATERAL")
     inside = Block(block.statement, around, block.tables)

@@ -7,12 +7,15 @@ from typing import Final
 from sqlglot import expressions as exp
 
 from bireme.data import types as t
-from bireme.errors import SyntaxFault, Unsupported
+from bireme.errors import ClauseFault, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import Context, Handler
 from bireme.frontend.sql.operators import part
 from bireme.frontend.sql.syntax import Node, check_arguments
+from bireme.frontend.sql.table_functions import checked_list
 from bireme.plan import functions
 from bireme.plan.expr import Expr, Literal
+from bireme.plan.functions.lists import element
+from bireme.plan.tree import walk
 
 
 def array(node: Node, context: Context) -> Expr:
@@ -38,11 +41,26 @@ def bracket(node: Node, context: Context) -> Expr:
     return functions.scalar("list_slice", (value, first, last))
 
 
+def unnest(node: Node, context: Context) -> Expr:
+    """`unnest(list)` in a select list: each row as often as the list has elements."""
+    if context.stand_ins is None or not context.windows or context.inside:
+        raise ClauseFault(f"unnest in {context.inside or context.clause}: not allowed there; use it in SELECT or FROM")
+    stand_ins = context.stand_ins
+    value = checked_list(part(node, "this", context))
+    if any(inner in stand_ins.unnests.values() for inner in walk(value)):
+        raise Unsupported("unnest of what another unnest gives is not supported here; unnest that in a subquery")
+    column = stand_ins.unnests.get(value)
+    if column is None:
+        column = stand_ins.unnests[value] = stand_ins.column(element(value.type))
+    return column
+
+
 def _bound(node: Node | None, default: int, context: Context) -> Expr:
     return Literal(default, t.INT64) if node is None else context.bind(node)
 
 
 HANDLERS: Final[dict[type[Node], Handler]] = {
     exp.Array: (array, frozenset({"expressions", "value_constructor"})),
+    exp.Explode: (unnest, frozenset({"this"})),
     exp.Bracket: (bracket, frozenset({"this", "expressions"})),
 }

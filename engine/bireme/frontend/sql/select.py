@@ -1,6 +1,6 @@
 """One SELECT: its clauses in the order in which SQL means them, each on top of the relation of the one before.
 
-FROM, WHERE, GROUP BY with the aggregates of all clauses, HAVING, windows, QUALIFY, the select list, DISTINCT,
+FROM, WHERE, GROUP BY with the aggregates of all clauses, HAVING, windows, QUALIFY, unnest, the select list, DISTINCT,
 ORDER BY, LIMIT. Select list, HAVING, QUALIFY and ORDER BY are bound first, over the FROM clause, and then rewritten
 over the groups and windows that they turned out to need.
 """
@@ -25,7 +25,7 @@ from bireme.frontend.sql.tables import Bound
 from bireme.frontend.sql.windows import named_windows
 from bireme.plan import functions, tree
 from bireme.plan.expr import WHOLE_PARTITION, Column, Expr, Literal, SortKey, WindowCall
-from bireme.plan.relation import Aggregate, Filter, Project, Rel, Window
+from bireme.plan.relation import Aggregate, Filter, Project, Rel, Unnest, Window
 from bireme.records import dataclass
 
 SELECT: Final = frozenset(
@@ -83,6 +83,8 @@ def bind_select(node: Node, block: Block) -> Query:
         if not selection.stand_ins.windows:
             raise ClauseFault("QUALIFY needs a window function in the query; use WHERE or HAVING")
         selection.relation = Filter(selection.relation, selection.qualify)
+    if selection.stand_ins.unnests:
+        _unnests(selection)
     return _output(node, selection, block)
 
 
@@ -202,6 +204,7 @@ def _group(selection: Selection, keys: Keys) -> None:
     # A constant that is a key on its own may be NULL in a grouping set; inside an expression it stays a constant.
     selection.rewrite(lambda expr: replacements.get(expr) or change(expr))
     stand_ins.windows = {tree.map_window_call(call, change): column for call, column in stand_ins.windows.items()}
+    stand_ins.unnests = {change(each): column for each, column in stand_ins.unnests.items()}
     selection.relation = relation
     if selection.having is not None:
         selection.relation = Filter(relation, selection.having)
@@ -217,7 +220,24 @@ def _windows(selection: Selection) -> None:
         replacements[stand_in] = Column(width + calls.setdefault(call, len(calls)), stand_in.type)
     names = tuple([f"window{index}" for index in range(len(calls))])
     selection.relation = Window(selection.relation, tuple(calls), names)
-    selection.rewrite(replacer(replacements, correlated=False, missing=None))
+    change = replacer(replacements, correlated=False, missing=None)
+    selection.rewrite(change)
+    stand_ins.unnests = {change(each): column for each, column in stand_ins.unnests.items()}
+
+
+def _unnests(selection: Selection) -> None:
+    """Puts the `Unnest` of all lists on, whose elements stand beside each other."""
+    unnests = selection.stand_ins.unnests
+    width = len(selection.relation.schema.fields)
+    names = tuple([f"list{index}" for index in range(len(unnests))])
+    columns = tree.all_columns(selection.relation.schema)
+    source = Project(selection.relation, (*columns, *unnests), (*selection.relation.schema.names, *names))
+    places = tuple(range(width, width + len(unnests)))
+    selection.relation = Unnest(source, tuple(range(width)), places, names)
+    elements: dict[Expr, Expr] = {
+        stand_in: Column(width + index, stand_in.type) for index, stand_in in enumerate(unnests.values())
+    }
+    selection.rewrite(replacer(elements, correlated=False, missing=None))
 
 
 def _output(node: Node, selection: Selection, block: Block) -> Query:

@@ -1,12 +1,13 @@
-"""Functions that are relations of FROM: range, generate_series, and unnest of lists that the query spells out."""
+"""Functions that are relations of FROM: range, generate_series, and unnest."""
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import Final
 
 from bireme.data.schema import Schema
-from bireme.data.types import TIMESTAMP, Field, Kind
+from bireme.data.types import INT32, TIMESTAMP, Field, Kind, list_of
 from bireme.errors import ClauseFault, TypeFault, Unsupported
 from bireme.frontend.series import FUNCTIONS, series_name
 from bireme.frontend.sql.calls import read_call
@@ -15,10 +16,12 @@ from bireme.frontend.sql.context import Block, Context, Query
 from bireme.frontend.sql.scope import Scope
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.plan import functions
-from bireme.plan.expr import Call, Expr, Interval, Literal
+from bireme.plan.expr import Call, Expr, Interval, Literal, OuterColumn, ScalarSubquery
 from bireme.plan.functions.casting import cast
-from bireme.plan.relation import Project, Rel, Scan, Union, Values
+from bireme.plan.functions.registry import is_null
+from bireme.plan.relation import Project, Rel, Scan, Unnest, Values
 from bireme.plan.rules.fold_literals import moved
+from bireme.plan.tree import walk
 
 _ONE_ROW: Final = Values(((),), Schema(()))
 # More would make the plan itself large.
@@ -33,6 +36,8 @@ def table_function(node: Node, block: Block) -> Query:
         known = ", ".join((*FUNCTIONS, "unnest"))
         raise Unsupported(f"'{name}' is no table function here (there are {known}); register files as tables by name")
     args = _bound(call.args, name, block)
+    if not all(map(_is_constant, args)):
+        return elements([functions.scalar(name, args)], (name,))
     if not 1 <= len(args) <= 3:
         raise TypeFault(f"{name} takes one to three arguments: where it starts, where it ends, and the step")
     if any(arg.type.is_temporal for arg in args):
@@ -41,19 +46,38 @@ def table_function(node: Node, block: Block) -> Query:
 
 
 def unnest(node: Node, block: Block) -> Query:
-    """The elements of a list, one a row."""
+    """The elements of lists, one a row."""
     check_arguments(node, ("expressions", "alias", "offset", "explode_array"))
-    if node.args.get("offset") or node.args.get("explode_array"):
-        raise Unsupported("unnest WITH ORDINALITY is not supported; number the elements with row_number()")
-    (value,) = _bound(node.args["expressions"], "unnest", block) or (None,)
-    if value is None or value.type.kind is not Kind.LIST:
-        raise TypeFault("unnest takes one list")
-    if isinstance(value, Call) and value.function in FUNCTIONS:
-        return _numbers(value.function, list(value.args), block)
-    if not isinstance(value, Call) or value.function != "list_value":
-        raise Unsupported("unnest takes a list that is spelt out, as in unnest([1, 2, 3]), or a range")
-    rows: list[Rel] = [Project(_ONE_ROW, (item,), ("unnest",)) for item in value.args]
-    return _query(rows[0] if len(rows) == 1 else Union(tuple(rows)))
+    if node.args.get("explode_array"):
+        raise Unsupported("unnest of the fields of a struct is not supported")
+    args = _bound(node.args["expressions"], "unnest", block)
+    if len(args) == 1 and isinstance(args[0], Call) and args[0].function in FUNCTIONS and _is_constant(args[0]):
+        return _numbers(args[0].function, list(args[0].args), block)
+    ordinality = node.args.get("offset")
+    names = ["unnest"] * len(args)
+    if ordinality:
+        names.append(ordinality.name if isinstance(ordinality, Node) else "ordinality")
+    return elements([checked_list(arg) for arg in args], tuple(names))
+
+
+def checked_list(value: Expr) -> Expr:
+    """A list that unnest takes; NULL is one without elements."""
+    if is_null(value):
+        return Literal(None, list_of(INT32))
+    if value.type.kind is not Kind.LIST:
+        raise TypeFault(f"unnest takes a list, not {value.type}")
+    return value
+
+
+def elements(lists: Sequence[Expr], names: tuple[str, ...]) -> Query:
+    """The rows of lists beside each other; with a name more than lists, their places come last."""
+    source = Project(_ONE_ROW, tuple(lists), tuple([f"list{index}" for index in range(len(lists))]))
+    places = tuple(range(len(lists)))
+    return _query(Unnest(source, (), places, names, False, len(names) > len(lists)))
+
+
+def _is_constant(expr: Expr) -> bool:
+    return not any(isinstance(part, OuterColumn | ScalarSubquery) for part in walk(expr))
 
 
 def _bound(nodes: list[Node], name: str, block: Block) -> list[Expr]:

@@ -124,7 +124,7 @@ def _aliased(query: Query, alias: Node | None, name: str = "") -> Bound:
 def _of_function(query: Query, alias: Node | None, name: str) -> Bound:
     """A function of FROM; where it has an alias, that names its one column, too."""
     if alias is not None and alias.args.get("this") is not None and not alias.args.get("columns"):
-        query = query._replace(names=(plain_name(alias.args["this"].name),))
+        query = query._replace(names=(plain_name(alias.args["this"].name), *query.names[1:]))
     return _aliased(query, alias, name)
 
 

@@ -27,6 +27,7 @@ from bireme.plan.relation import (
     Scan,
     Sort,
     Union,
+    Unnest,
     Values,
     Window,
 )
@@ -180,6 +181,8 @@ class _Pruning:
                 return form._replace(rel=Limit(form.rel, limit, offset))
             case Union():
                 return self._union(rel, wanted)
+            case Unnest():
+                return self._unnest(rel, wanted)
             case RowNumbers():
                 form = self._loose(rel, wanted)
                 assert isinstance(form.rel, Scan)
@@ -256,6 +259,15 @@ class _Pruning:
         made = Window(form.rel, calls, tuple([rel.names[index] for index in kept]))
         return Form(made, form.width + len(kept), form.positions | added)
 
+    def _unnest(self, rel: Unnest, wanted: int) -> Form:
+        form = self._loose(rel, wanted)
+        width = len(rel.kept)
+        carried = [index for index in range(width) if wanted >> index & 1]
+        kept = tuple([form.positions[rel.kept[index]] for index in carried])
+        lists = tuple([form.positions[place] for place in rel.lists])
+        made = Unnest(form.rel, kept, lists, rel.names, rel.keeps_empty, rel.has_ordinality)
+        return Form(made, len(kept) + len(rel.names), _compact([*carried, *range(width, width + len(rel.names))]))
+
     def _union(self, rel: Union, wanted: int) -> Form:
         kept = columns_in(wanted)
         fields = rel.schema.fields
@@ -290,6 +302,9 @@ def _asked(rel: Rel, wanted: int) -> tuple[int, ...]:
             kept = [call for index, call in enumerate(calls, start=width) if wanted >> index & 1]
             own = mask_of([part for call in kept for part in window_exprs(call)])
             return (own | wanted & ((1 << width) - 1),)
+        case Unnest(_, unnest_kept, lists):
+            read = [place for index, place in enumerate(unnest_kept) if wanted >> index & 1]
+            return (sum({1 << place for place in (*read, *lists)}),)
         case Sort(_, sort_keys):
             return (wanted | mask_of([key.expr for key in sort_keys]),)
         case RowNumbers(source):

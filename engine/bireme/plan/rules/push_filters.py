@@ -23,6 +23,7 @@ from bireme.plan.relation import (
     Scan,
     Sort,
     Union,
+    Unnest,
     Values,
     Window,
 )
@@ -41,6 +42,7 @@ from bireme.plan.tree import (
     map_expr,
     map_subqueries,
     project,
+    remap,
     substitute,
     with_inputs,
     with_plan,
@@ -115,6 +117,8 @@ class Pushing:
                 return self._union(rel, parts)
             case Window():
                 return self._window(rel, parts)
+            case Unnest():
+                return self._unnest(rel, parts)
             case Sort(source, keys, None, 0):
                 below, above = _movable(parts)
                 inner = self.push(source, below, required)
@@ -192,6 +196,16 @@ class Pushing:
         if is_empty(inner):
             return empty(rel)
         return filtered(self.subqueries(with_inputs(rel, [inner])), [part for part in parts if part not in below])
+
+    def _unnest(self, rel: Unnest, parts: Parts) -> Rel:
+        """What is asked of an input row is asked once, before its elements are there."""
+        carried = (1 << len(rel.kept)) - 1
+        movable = [part for part in parts if not column_mask(part) & ~carried and not may_raise(part)]
+        places = dict(enumerate(rel.kept))
+        inner = self.push(rel.input, tuple([remap(part, places) for part in movable]), 0)
+        if is_empty(inner):
+            return empty(rel)
+        return filtered(with_inputs(rel, [inner]), [part for part in parts if part not in movable])
 
     def _union(self, rel: Union, parts: Parts) -> Rel:
         below, above = _movable(parts)

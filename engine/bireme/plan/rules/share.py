@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from bireme.plan.relation import Aggregate, DependentJoin, Join, Limit, Rel, Sort, Window
+from bireme.plan.relation import Aggregate, DependentJoin, Join, Limit, Rel, Sort, Unnest, Window
 from bireme.plan.tree import subplans
 
-_COSTLY: Final = frozenset({Aggregate, Join, DependentJoin, Window, Sort, Limit})
+_COSTLY: Final = frozenset({Aggregate, Join, DependentJoin, Window, Sort, Limit, Unnest})
 
 
 def shared(plan: Rel) -> frozenset[Rel]:

@@ -8,15 +8,28 @@ three-valued logic; what a backend must know of that is in the flags of `relatio
 from __future__ import annotations
 
 from bireme.plan.context import PlanContext
-from bireme.plan.expr import Expr
+from bireme.plan.expr import Expr, OuterColumn
 from bireme.plan.nullable import is_nullable
-from bireme.plan.relation import DependentJoin, Filter, JoinKind, Project, Rel
+from bireme.plan.relation import DependentJoin, Filter, JoinKind, Project, Rel, Unnest, Values
 from bireme.plan.rules.unnest_apply import Apply, FreeColumns
 from bireme.plan.rules.unnest_domain import Domain, Pushed, never_null, padded, relaxed, term_over, with_marker
 from bireme.plan.rules.unnest_join_push import join_by, replace_null_aware
 from bireme.plan.rules.unnest_push import Pusher
-from bireme.plan.rules.unnest_subqueries import Subqueries
-from bireme.plan.tree import all_columns, conjoin, conjuncts, relations, shift, subplans, with_inputs
+from bireme.plan.rules.unnest_subqueries import Subqueries, numbered_rows
+from bireme.plan.tree import (
+    all_columns,
+    conjoin,
+    conjuncts,
+    holds_subquery,
+    relations,
+    remap,
+    select,
+    shift,
+    subplans,
+    subquery_plans,
+    walk,
+    with_inputs,
+)
 
 Pair = tuple[Expr, Expr, bool]
 
@@ -51,7 +64,26 @@ class _Unnesting:
         return found
 
     def _join(self, rel: Apply, left: Rel) -> Rel:
-        domain = Domain(left)
+        direct = unnested_at_once(rel, left)
+        if direct is not None:
+            return direct
+        if any(column.depth == 1 and column.type.is_nested for column in self.free.of(rel.right)):
+            return self._join_by_number(rel, left)
+        return self._joined(rel, left, Domain(left))
+
+    def _join_by_number(self, rel: Apply, left: Rel) -> Rel:
+        """For a right side that reads lists and the like: the number of the left row stands for them as a key."""
+        width = len(left.schema)
+        numbered = numbered_rows(left)
+        condition = rel.condition
+        if condition is not None:
+            right_columns = range(width, len(rel.schema) + len(rel.right.schema))
+            condition = remap(condition, {**{i: i for i in range(width)}, **{i: i + 1 for i in right_columns}})
+        wider = Apply(numbered, rel.right, rel.kind, rel.operands, condition, rel.null_aware)
+        joined = self._joined(wider, numbered, Domain(numbered, width))
+        return select(joined, [*range(width), *range(width + 1, len(joined.schema))])
+
+    def _joined(self, rel: Apply, left: Rel, domain: Domain) -> Rel:
         pushed = Pusher(domain, self.free, self.finish).push(rel.right, pull=True)
         if pushed.default is not None:
             if _can_pad(rel):
@@ -70,6 +102,48 @@ class _Unnesting:
             return joined
         width = len(left.schema) + pushed.width
         return Project(joined, all_columns(joined.schema)[:width], joined.schema.names[:width])
+
+
+def unnested_at_once(rel: Apply, left: Rel) -> Rel | None:
+    """The elements of lists of the left row itself need no join: each row gives its own."""
+    right = rel.right
+    if isinstance(right, Project) and rel.kind is JoinKind.INNER and not rel.operands:
+        return _projected_at_once(rel, right, left)
+    if not isinstance(right, Unnest) or right.kept or rel.operands or not _is_plain_row(right.input):
+        return None
+    if not (rel.kind is JoinKind.INNER or (rel.kind is JoinKind.LEFT and rel.condition is None)):
+        return None
+    assert isinstance(right.input, Project)
+    width = len(left.schema)
+    lists = [right.input.exprs[place] for place in right.lists]
+    if any(isinstance(part, OuterColumn) and part.depth != 1 for each in lists for part in walk(each)):
+        return None
+    names = (*left.schema.names, *["list" for _ in lists])
+    source = Project(left, (*all_columns(left.schema), *[term_over(each) for each in lists]), names)
+    places = tuple(range(width, width + len(lists)))
+    keeps_empty = right.keeps_empty or rel.kind is JoinKind.LEFT
+    made = Unnest(source, tuple(range(width)), places, right.names, keeps_empty, right.has_ordinality)
+    return made if rel.condition is None else Filter(made, rel.condition)
+
+
+def _projected_at_once(rel: Apply, right: Project, left: Rel) -> Rel | None:
+    """The same for what is computed of the elements alone."""
+    if any(isinstance(part, OuterColumn) or holds_subquery(part) for expr in right.exprs for part in walk(expr)):
+        return None
+    made = unnested_at_once(Apply(left, right.input, rel.kind), left)
+    if made is None:
+        return None
+    width = len(left.schema)
+    values = [shift(expr, width) for expr in right.exprs]
+    projected = Project(made, (*all_columns(left.schema), *values), (*left.schema.names, *right.names))
+    return projected if rel.condition is None else Filter(projected, rel.condition)
+
+
+def _is_plain_row(rel: Rel) -> bool:
+    """Whether `rel` computes one row from constants and outer columns alone."""
+    if not isinstance(rel, Project) or not isinstance(rel.input, Values) or len(rel.input.rows) != 1:
+        return False
+    return not rel.input.row_schema.fields and not any(subquery_plans(expr) for expr in rel.exprs)
 
 
 def _can_pad(rel: Apply) -> bool:

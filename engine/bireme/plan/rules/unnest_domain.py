@@ -72,14 +72,34 @@ def term_over(term: Expr, positions: dict[OuterColumn, int] | None = None) -> Ex
     return replace_outer(term, dict(moved))
 
 
-class Domain:
-    """The distinct values of outer rows; `left` gives the outer rows."""
+def settled(pushed: Pushed) -> Pushed:
+    """`pushed` without keys that are lists and the like: they stand for outer columns where `cover` put them, but are
+    never compared, since the number of the outer row, which is a key beside them, says as much.
+    """
+    keys = tuple([key for key in pushed.keys if not key.term.type.is_nested])
+    return pushed if len(keys) == len(pushed.keys) else replace(pushed, keys=keys)
 
-    def __init__(self, left: Rel) -> None:
+
+class Domain:
+    """The distinct values of outer rows; `left` gives the outer rows.
+
+    Where its column `number` is different in every row, that goes along with all others: for lists and other values
+    that cannot be compared.
+    """
+
+    def __init__(self, left: Rel, number: int | None = None) -> None:
         self.left = left
+        self._number = None if number is None else OuterColumn(1, number, left.schema.fields[number].type)
+
+    def _columns(self, wanted: Iterable[OuterColumn]) -> list[OuterColumn]:
+        numbered = () if self._number is None else (self._number,)
+        return sorted({*wanted, *numbered}, key=lambda column: column.index)
 
     def of(self, columns: list[OuterColumn]) -> Rel:
+        """The values of `columns` that outer rows have, each once."""
         chosen = select(self.left, [column.index for column in columns])
+        if self._number is not None:
+            return chosen
         return Aggregate(chosen, all_columns(chosen.schema), (), chosen.schema.names)
 
     def cover(self, pushed: Pushed, needed: Iterable[OuterColumn], *, always: bool = False) -> Pushed:
@@ -93,13 +113,13 @@ class Domain:
         wanted |= outer_in(pushed.residual)
         for key in pushed.keys:
             wanted |= outer_in([key.term])
-        columns = sorted(wanted, key=lambda column: column.index)
+        columns = self._columns(wanted)
         domain, base = self.of(columns), len(pushed.rel.schema)
         positions = {column: index for index, column in enumerate(columns)}
         keys = tuple([Key(column, base + index, False) for index, column in enumerate(columns)])
         if isinstance(pushed.rel, Values) and len(pushed.rel.rows) == 1 and base == 0:
             return replace(pushed, rel=domain, keys=keys)
-        ties = sorted(pushed.keys, key=lambda key: key.strict)
+        ties = sorted(settled(pushed).keys, key=lambda key: key.strict)
         joined: Rel = Join(
             pushed.rel,
             domain,
@@ -118,10 +138,10 @@ class Domain:
         if pushed.default is None:
             return pushed
         wanted = outer_in([*pushed.default, *[key.term for key in pushed.keys]])
-        columns = sorted(wanted, key=lambda column: column.index)
+        columns = self._columns(wanted)
         domain = self.of(columns)
         positions = {column: index for index, column in enumerate(columns)}
-        ties = sorted(pushed.keys, key=lambda key: key.strict)
+        ties = sorted(settled(pushed).keys, key=lambda key: key.strict)
         source, marker = with_marker(pushed)
         joined = Join(
             domain,
@@ -137,7 +157,7 @@ class Domain:
         names = (*pushed.rel.schema.names[: pushed.width], *domain.schema.names)
         rel = Project(joined, (*values, *all_columns(domain.schema)), names)
         keys = tuple([Key(column, pushed.width + index, False) for index, column in enumerate(columns)])
-        return replace(pushed, rel=rel, keys=keys, default=None)
+        return settled(replace(pushed, rel=rel, keys=keys, default=None))
 
 
 def with_marker(pushed: Pushed) -> tuple[Rel, int | None]:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bireme.data.types import BOOL
-from bireme.plan.expr import Call, Column, Expr
+from bireme.plan.expr import Call, Column, Expr, OuterColumn
 from bireme.plan.relation import Join, JoinKind, Rel
 from bireme.plan.rules.unnest_apply import Apply, OuterColumns, rebase, replace_outer
-from bireme.plan.rules.unnest_domain import Key, Pushed, outer_in, relaxed
+from bireme.plan.rules.unnest_domain import Key, Pushed, outer_in, relaxed, settled
 from bireme.plan.tree import all_columns, conjoin, conjuncts, filtered, project, remap, select, shift
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ def _one_sided(pusher: Pusher, rel: Join, pull: bool) -> Pushed:
         right = relaxed(right)
     base = len(left.rel.schema)
     known_left, known_right = left.known(), right.known()
+    left, right = settled(left), settled(right)
     ties = [(replace_outer(k.term, known_left), right.column(k.position), not k.strict) for k in right.keys]
     own = [
         (replace_outer(a, known_left), replace_outer(b, known_right), index < rel.null_equal_count)
@@ -181,7 +182,8 @@ def _full(pusher: Pusher, rel: Join) -> Pushed:
     left, right = domain.cover(left, wanted, always=True), domain.cover(right, wanted, always=True)
     known_left, known_right = left.known(), right.known()
     base = len(left.rel.schema)
-    ordered = sorted(wanted, key=lambda column: column.index)
+    left, right = settled(left), settled(right)
+    ordered = [key.term for key in left.keys if isinstance(key.term, OuterColumn)]
     ties = [(known_left[column], known_right[column], True) for column in ordered]
     own = [
         (replace_outer(a, known_left), replace_outer(b, known_right), index < rel.null_equal_count)

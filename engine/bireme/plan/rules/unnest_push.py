@@ -34,12 +34,13 @@ from bireme.plan.relation import (
     Rel,
     Sort,
     Union,
+    Unnest,
     Window,
 )
 from bireme.plan.rules.fold import fold_expr
 from bireme.plan.rules.split_distinct import expand_grouping_sets
 from bireme.plan.rules.unnest_apply import Apply, FreeColumns, replace_outer
-from bireme.plan.rules.unnest_domain import Domain, Key, Pushed, as_equality, outer_in, relaxed
+from bireme.plan.rules.unnest_domain import Domain, Key, Pushed, as_equality, outer_in, relaxed, settled
 from bireme.plan.rules.unnest_join_push import push_apply, push_join
 from bireme.plan.rules.unnest_subqueries import is_always_one_row
 from bireme.plan.tree import (
@@ -73,6 +74,9 @@ class Pusher:
     def push(self, rel: Rel, *, pull: bool) -> Pushed:
         if not self.free.of(rel):
             return Pushed(self.finish(rel), len(rel.schema))
+        return settled(self._push(rel, pull))
+
+    def _push(self, rel: Rel, pull: bool) -> Pushed:
         match rel:
             case Filter(source, predicate):
                 return self.filter(self.push(source, pull=pull), conjuncts(predicate), pull=pull)
@@ -88,6 +92,8 @@ class Pusher:
                 return self._limit(rel, pull)
             case Union():
                 return self._union(rel)
+            case Unnest():
+                return self._unnest(rel)
             case Join():
                 return self._join(rel, pull)
             case Apply():
@@ -190,7 +196,7 @@ class Pusher:
         calls = [part for call in rel.aggregates for part in aggregation_exprs(call)]
         pushed = self.domain.materialize(self.push(rel.input, pull=False))
         pushed = self.domain.cover(pushed, outer_in([*rel.keys, *calls]))
-        known = pushed.known()
+        known, pushed = pushed.known(), settled(pushed)
         own: list[Expr] = [replace_outer(key, known) for key in rel.keys]
         aggregates = tuple([map_aggregation(call, lambda part: replace_outer(part, known)) for call in rel.aggregates])
         ties = list(dict.fromkeys([pushed.column(key.position) for key in pushed.keys]))
@@ -216,7 +222,7 @@ class Pusher:
         calls = [part for call in rel.calls for part in window_exprs(call)]
         pushed = self.domain.materialize(self.push(rel.input, pull=False))
         pushed = self.domain.cover(pushed, outer_in(calls))
-        known = pushed.known()
+        known, pushed = pushed.known(), settled(pushed)
         ties = tuple(dict.fromkeys([pushed.column(key.position) for key in pushed.keys]))
 
         def tied(call: WindowCall) -> WindowCall:
@@ -241,7 +247,7 @@ class Pusher:
             return self.push(source, pull=pull)
         pushed = self.domain.materialize(self.push(source, pull=False))
         pushed = self.domain.cover(pushed, outer_in([key.expr for key in order]))
-        known = pushed.known()
+        known, pushed = pushed.known(), settled(pushed)
         keys = tuple([map_sort_key(key, lambda part: replace_outer(part, known)) for key in order])
         if limit == 0:
             return replace(pushed, rel=Filter(pushed.rel, FALSE), at_most_one=True)
@@ -255,6 +261,18 @@ class Pusher:
         if limit is not None:
             tests.append(_compare("le", row, offset + limit))
         return replace(pushed, rel=filtered(numbered, tests), at_most_one=pushed.at_most_one or limit == 1)
+
+    def _unnest(self, rel: Unnest) -> Pushed:
+        pushed = settled(self.domain.materialize(self.push(rel.input, pull=False)))
+        behind = sorted({key.position for key in pushed.keys} | set(_inner_columns(pushed.residual)))
+        kept, own, made = len(rel.kept), len(rel.names), len(rel.kept) + len(rel.names)
+        unnested = Unnest(pushed.rel, (*rel.kept, *behind), rel.lists, rel.names, rel.keeps_empty, rel.has_ordinality)
+        end = kept + len(behind)
+        moved = select(unnested, [*range(kept), *range(end, end + own), *range(kept, end)])
+        where = {position: made + index for index, position in enumerate(behind)}
+        keys = tuple([Key(key.term, where[key.position], key.strict) for key in pushed.keys])
+        residual = tuple([remap(part, where) for part in pushed.residual])
+        return Pushed(moved, made, keys, residual)
 
     def _union(self, rel: Union) -> Pushed:
         branches = [self.domain.materialize(self.push(source, pull=False)) for source in rel.sources]

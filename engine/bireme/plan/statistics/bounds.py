@@ -25,6 +25,7 @@ from bireme.plan.relation import (
     Scan,
     Sort,
     Union,
+    Unnest,
     Values,
     Window,
 )
@@ -193,6 +194,8 @@ def _column_range(bounds: Bounds, rel: Rel, index: int) -> Range | None:
             return bounds.column(source, index)
         case Window(source):
             return bounds.column(source, index) if index < len(source.schema.fields) else None
+        case Unnest(source, kept):
+            return bounds.column(source, kept[index]) if index < len(kept) else None
         case Union(sources):
             return union([bounds.column(source, index) for source in sources])
         case Join(left, right):

@@ -32,6 +32,7 @@ from bireme.plan.relation import (
     Scan,
     Sort,
     Union,
+    Unnest,
     Values,
     Window,
 )
@@ -209,6 +210,10 @@ def _input_rows(estimator: Estimator, rel: Project | Window | RowNumbers | Assum
     return estimator.rows(rel.input)
 
 
+def _unnested_rows(estimator: Estimator, rel: Unnest) -> float:
+    return estimator.rows(rel.input) * _ELEMENTS_EXPECTED
+
+
 def _values_rows(estimator: Estimator, rel: Values) -> float:
     return float(len(rel.rows))
 
@@ -217,6 +222,9 @@ def _dependent_rows(estimator: Estimator, rel: DependentJoin) -> float:
     left = estimator.rows(rel.left)
     return left if rel.kind is not JoinKind.INNER else left * estimator.rows(rel.right)
 
+
+# Lists are sampled by nobody.
+_ELEMENTS_EXPECTED: Final = 8.0
 
 _ROWS: Final[dict[type, Callable[[Estimator, Any], float]]] = {
     Scan: _scan_rows,
@@ -228,6 +236,7 @@ _ROWS: Final[dict[type, Callable[[Estimator, Any], float]]] = {
     Join: matching.join_rows,
     DependentJoin: _dependent_rows,
     Aggregate: _aggregate_rows,
+    Unnest: _unnested_rows,
     Window: _input_rows,
     Sort: _cut_rows,
     Limit: _cut_rows,
@@ -283,6 +292,13 @@ def _aggregate_column(estimator: Estimator, rel: Aggregate, index: int) -> Colum
     return expression.aggregated(estimator, rel.input, call, groups)
 
 
+def _unnested_column(estimator: Estimator, rel: Unnest, index: int) -> ColumnEstimate:
+    if index < len(rel.kept):
+        return estimator.column(rel.input, rel.kept[index])
+    rows = max(estimator.rows(rel), 1.0)
+    return ColumnEstimate(rows, rows, mean_bytes=float(rel.schema.fields[index].type.width_bytes))
+
+
 def _window_column(estimator: Estimator, rel: Window, index: int) -> ColumnEstimate:
     kept = len(rel.input.schema.fields)
     if index < kept:
@@ -325,6 +341,7 @@ _COLUMN: Final[dict[type, Callable[[Estimator, Any, int], ColumnEstimate]]] = {
     Join: matching.join_column,
     DependentJoin: _dependent_column,
     Aggregate: _aggregate_column,
+    Unnest: _unnested_column,
     Window: _window_column,
     Sort: _cut_column,
     Limit: _cut_column,
