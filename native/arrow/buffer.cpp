@@ -1,7 +1,9 @@
 #include "arrow/buffer.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -15,7 +17,9 @@ namespace {
 
 constexpr int64_t kAlignment = kBlockAlignment;
 constexpr int64_t kPadding = 64;
-constexpr int64_t kPooledMin = 16 * 1024;
+constexpr int64_t kPooledMin = kStrippedMin;
+constexpr auto kTrimPause = std::chrono::milliseconds(100);
+constexpr int64_t kUnlimited = int64_t{1} << 60;
 constexpr int64_t kPooledBytesMax = int64_t{128} << 20;
 // Size classes: four steps per power of two, so at most a fifth of a block is unused.
 constexpr int kClasses = 4 * 50;
@@ -34,6 +38,14 @@ int64_t block_size(int64_t size) {
   return (wanted + step - 1) / step * step;
 }
 
+// Bytes that this thread has taken, less those it has given back, since its meter was started, and their
+// peak.
+struct Meter {
+  int64_t now = 0;
+  int64_t peak = 0;
+};
+thread_local Meter meter;
+
 // The one pool of the process. Never destroyed: buffers may outlive static destruction in an interpreter's
 // exit.
 //
@@ -42,95 +54,157 @@ int64_t block_size(int64_t size) {
 class Pool {
  public:
   void* take(int64_t capacity) {
-    in_use_.fetch_add(capacity, std::memory_order_relaxed);
+    count(capacity);
+    void* stripped = nullptr;
     if (capacity >= kPooledMin) {
       Shelf& shelf = shelves_[class_of(capacity)];
       std::lock_guard lock(shelf.mutex);
-      if (!shelf.free.empty()) {
-        void* block = shelf.free.back();
-        shelf.free.pop_back();
-        pooled_.fetch_sub(capacity, std::memory_order_relaxed);
+      if (void* block = popped(shelf.kept)) {
+        kept_.fetch_sub(capacity, std::memory_order_relaxed);
         return block;
       }
+      stripped = popped(shelf.stripped);
     }
-    void* block = allocate_block(capacity);
+    make_way();
+    void* block = stripped != nullptr ? stripped : allocate_block(capacity);
     if (block == nullptr) {
-      in_use_.fetch_sub(capacity, std::memory_order_relaxed);
+      count(-capacity);
       throw std::bad_alloc();
     }
     return block;
   }
 
   void give(void* block, int64_t capacity) noexcept {
-    in_use_.fetch_sub(capacity, std::memory_order_relaxed);
-    if (capacity < kPooledMin || !keep(block, capacity)) free_block(block, capacity);
+    count(-capacity);
+    if (capacity < kPooledMin || !keep(block, capacity)) let_go(block, capacity);
   }
 
   // The block at a larger size, if that takes no copy; else null, and it is as it was.
   void* grow(void* block, int64_t from, int64_t to) noexcept {
     void* larger = grow_block(block, from, to);
-    if (larger != nullptr) in_use_.fetch_add(to - from, std::memory_order_relaxed);
+    if (larger != nullptr) {
+      count(to - from);
+      make_way();
+    }
     return larger;
   }
 
-  void add_quota(int64_t owners, int64_t bytes) {
+  void add_quota(int64_t owners, int64_t held, int64_t kept) {
     std::lock_guard lock(quota_mutex_);
     owners_ += owners;
-    quotas_ += bytes;
-    limit_.store(owners_ == 0 ? kPooledBytesMax : quotas_, std::memory_order_relaxed);
-    shrink_to(limit_.load(std::memory_order_relaxed));
+    held_quotas_ += held;
+    kept_quotas_ += kept;
+    kept_max_.store(owners_ == 0 ? kPooledBytesMax : kept_quotas_, std::memory_order_relaxed);
+    held_max_.store(owners_ == 0 ? kUnlimited : held_quotas_, std::memory_order_relaxed);
+    shrink_to(allowed());
   }
 
   void trim() { shrink_to(0); }
 
   PoolStatistics statistics() const {
-    return {in_use_.load(std::memory_order_relaxed), pooled_.load(std::memory_order_relaxed),
-            limit_.load(std::memory_order_relaxed)};
+    return {in_use_.load(std::memory_order_relaxed), kept_.load(std::memory_order_relaxed),
+            kept_max_.load(std::memory_order_relaxed)};
   }
 
  private:
   struct Shelf {
     std::mutex mutex;
-    std::vector<void*> free;
+    std::vector<void*> kept;
+    std::vector<void*> stripped;  // addresses without pages: they take no memory
   };
 
-  // Remembers the block where the limit allows it.
+  void count(int64_t bytes) {
+    in_use_.fetch_add(bytes, std::memory_order_relaxed);
+    meter.now += bytes;
+    meter.peak = std::max(meter.peak, meter.now);
+  }
+
+  // What may be kept beside what is in use.
+  int64_t allowed() const {
+    const int64_t beside =
+        held_max_.load(std::memory_order_relaxed) - in_use_.load(std::memory_order_relaxed);
+    return std::max(int64_t{0}, std::min(beside, kept_max_.load(std::memory_order_relaxed)));
+  }
+
+  // Memory will be taken from the operating system: what is kept gives way to it, and what malloc keeps. That
+  // is looked at now and then only, and where there is little room beside it.
+  void make_way() {
+    const int64_t most = allowed();
+    if (kept_.load(std::memory_order_relaxed) > most) shrink_to(most);
+    const int64_t held_max = held_max_.load(std::memory_order_relaxed);
+    if (in_use_.load(std::memory_order_relaxed) < held_max / 2) return;
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    auto last = trimmed_at_.load(std::memory_order_relaxed);
+    if (now - last < kTrimPause || !trimmed_at_.compare_exchange_strong(last, now)) return;
+    trim_malloc(held_max / 32);
+  }
+
+  // The pages of the block go back to the operating system.
+  void let_go(void* block, int64_t capacity) noexcept {
+    if (capacity < kPooledMin || !strip_block(block, capacity)) {
+      free_block(block, capacity);
+      return;
+    }
+    Shelf& shelf = shelves_[class_of(capacity)];
+    std::lock_guard lock(shelf.mutex);
+    try {
+      shelf.stripped.push_back(block);
+    } catch (const std::bad_alloc&) {
+      // Addresses without memory are lost, no more.
+    }
+  }
+
+  // Remembers the block where the limits allow it.
   bool keep(void* block, int64_t capacity) noexcept {
-    if (pooled_.fetch_add(capacity, std::memory_order_relaxed) + capacity <=
-        limit_.load(std::memory_order_relaxed)) {
+    if (kept_.fetch_add(capacity, std::memory_order_relaxed) + capacity <= allowed()) {
       Shelf& shelf = shelves_[class_of(capacity)];
       std::lock_guard lock(shelf.mutex);
       try {
-        shelf.free.push_back(block);
+        shelf.kept.push_back(block);
         return true;
       } catch (const std::bad_alloc&) {
         // No room to remember it: it is given back like one above the limit.
       }
     }
-    pooled_.fetch_sub(capacity, std::memory_order_relaxed);
+    kept_.fetch_sub(capacity, std::memory_order_relaxed);
     return false;
   }
 
   void shrink_to(int64_t bytes) {
-    for (int index = kClasses - 1; index >= 0 && pooled_.load(std::memory_order_relaxed) > bytes; --index) {
+    for (int index = kClasses - 1; index >= 0 && kept_.load(std::memory_order_relaxed) > bytes; --index) {
       const int64_t capacity = int64_t{4 + index % 4} << (index / 4 + 14 - 2);
       Shelf& shelf = shelves_[index];
-      std::lock_guard lock(shelf.mutex);
-      while (!shelf.free.empty() && pooled_.load(std::memory_order_relaxed) > bytes) {
-        free_block(shelf.free.back(), capacity);
-        shelf.free.pop_back();
-        pooled_.fetch_sub(capacity, std::memory_order_relaxed);
+      while (kept_.load(std::memory_order_relaxed) > bytes) {
+        void* block = kept_of(shelf);
+        if (block == nullptr) break;
+        let_go(block, capacity);
+        kept_.fetch_sub(capacity, std::memory_order_relaxed);
       }
     }
   }
 
+  static void* kept_of(Shelf& shelf) {
+    std::lock_guard lock(shelf.mutex);
+    return popped(shelf.kept);
+  }
+
+  static void* popped(std::vector<void*>& blocks) {
+    if (blocks.empty()) return nullptr;
+    void* block = blocks.back();
+    blocks.pop_back();
+    return block;
+  }
+
   Shelf shelves_[kClasses];
-  std::atomic<int64_t> pooled_{0};
-  std::atomic<int64_t> limit_{kPooledBytesMax};
+  std::atomic<int64_t> kept_{0};
+  std::atomic<int64_t> kept_max_{kPooledBytesMax};
+  std::atomic<int64_t> held_max_{kUnlimited};
   std::atomic<int64_t> in_use_{0};
+  std::atomic<std::chrono::steady_clock::duration> trimmed_at_{std::chrono::steady_clock::duration::zero()};
   std::mutex quota_mutex_;
   int64_t owners_ = 0;
-  int64_t quotas_ = 0;
+  int64_t held_quotas_ = 0;
+  int64_t kept_quotas_ = 0;
 };
 
 Pool& pool() {
@@ -181,19 +255,26 @@ void Buffer::reset() noexcept {
 PoolStatistics pool_statistics() {
   return pool().statistics();
 }
+void start_meter() {
+  meter = {};
+}
+int64_t metered_peak() {
+  return meter.peak;
+}
 void trim_pool() {
   pool().trim();
 }
 
 PoolQuota::PoolQuota() {
-  pool().add_quota(1, 0);
+  pool().add_quota(1, 0, 0);
 }
 PoolQuota::~PoolQuota() {
-  pool().add_quota(-1, -bytes_);
+  pool().add_quota(-1, -held_max_, -kept_max_);
 }
-void PoolQuota::set(int64_t bytes) {
-  pool().add_quota(0, bytes - bytes_);
-  bytes_ = bytes;
+void PoolQuota::set(int64_t held_max, int64_t kept_max) {
+  pool().add_quota(0, held_max - held_max_, kept_max - kept_max_);
+  held_max_ = held_max;
+  kept_max_ = kept_max;
 }
 
 }  // namespace bireme

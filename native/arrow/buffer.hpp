@@ -1,9 +1,9 @@
 // Memory for output columns: aligned, padded, and reused.
 //
 // Rule: a page touched for the first time costs about ten times as much as one that is reused, so blocks of
-// 16 KiB and more go back to a bounded pool instead of the operating system. Blocks are 64-byte aligned and
-// readable (not meaningful) for 64 bytes past `size`, so kernels may read whole vectors; they may never write
-// there.
+// 16 KiB and more go back to a bounded pool instead of the operating system. What the pool keeps gives way to
+// what is in use, so that both together stay below a limit. Blocks are 64-byte aligned and readable (not
+// meaningful) for 64 bytes past `size`, so kernels may read whole vectors; they may never write there.
 #pragma once
 
 #include <cstddef>
@@ -67,8 +67,13 @@ struct PoolStatistics {
 
 PoolStatistics pool_statistics();
 
-// What somebody who counts memory lets the pool keep. While there are quotas, the pool keeps at most their
-// sum; without any, a limit of its own. One thread at a time.
+// How much more this thread holds in buffers than when it called `start_meter`, at the peak.
+void start_meter();
+int64_t metered_peak();
+
+// What somebody who counts memory allows. While there are quotas, the pool keeps blocks for reuse only as far
+// as these are at most the sum of `kept_max`, and they and all live buffers at most the sum of `held_max`;
+// without any quota, as far as a limit of its own. One thread at a time.
 class PoolQuota {
  public:
   PoolQuota();
@@ -76,11 +81,12 @@ class PoolQuota {
   PoolQuota(const PoolQuota&) = delete;
   PoolQuota& operator=(const PoolQuota&) = delete;
 
-  // Starts at 0. What is above the sum goes back to the operating system at once.
-  void set(int64_t bytes);
+  // Both start at 0. What is kept above the sums goes back to the operating system at once.
+  void set(int64_t held_max, int64_t kept_max);
 
  private:
-  int64_t bytes_ = 0;
+  int64_t held_max_ = 0;
+  int64_t kept_max_ = 0;
 };
 
 // Gives everything kept for reuse back to the operating system.

@@ -1,7 +1,10 @@
 // Blocks of memory from the operating system, below the pool of `buffer`.
 //
-// Rule: large blocks are mapped, on huge pages where the system grants them. So a table that is read in no order does not wait
-// for address translation at every row, and a block that grows keeps its pages: nothing is copied, nothing touched twice.
+// Rule: what is given back is given back to the operating system, whatever lies beside it. Large blocks are
+// mapped, on huge pages where the system grants them. So a table that is read in no order does not wait for
+// address translation at every row, and a block that grows keeps its pages: nothing is copied, nothing
+// touched twice. Blocks of middle size are cut from regions of addresses; `strip_block` takes their pages,
+// and the addresses can be used again. Only small ones come from malloc.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +12,23 @@
 namespace bireme {
 
 inline constexpr int64_t kBlockAlignment = 64;
+inline constexpr int64_t kStrippedMin = int64_t{16} << 10;
 
 // `bytes` (a multiple of kBlockAlignment) of undefined content, or null.
 void* allocate_block(int64_t bytes) noexcept;
 
+// Gives back what malloc keeps of freed memory, where that is at least `bytes_min`.
+void trim_malloc(int64_t bytes_min) noexcept;
+
+// Gives the pages of a block back, but not its addresses: it is as if fresh, of undefined content. False
+// where it has no pages of its own; then it is as it was.
+bool strip_block(void* block, int64_t bytes) noexcept;
+
 // Gives back what `allocate_block` or `grow_block` gave for these bytes.
 void free_block(void* block, int64_t bytes) noexcept;
 
-// The block, with its content, at a larger size; null where that cannot be had without copying, and then the block is as it was.
+// The block, with its content, at a larger size; null where that cannot be had without copying, and then the
+// block is as it was.
 void* grow_block(void* block, int64_t from, int64_t to) noexcept;
 
 }  // namespace bireme

@@ -132,13 +132,30 @@ void check_pool() {
     }
     CHECK(pool_statistics().bytes_pooled == 0);
     PoolQuota other;
-    other.set(4 << 20);
+    const int64_t in_use = pool_statistics().bytes_in_use;
+    other.set(in_use + (4 << 20), 8 << 20);
     {
       const Buffer fourth(1 << 20);
     }
     CHECK(pool_statistics().bytes_pooled >= (1 << 20) && pool_statistics().bytes_pooled <= (4 << 20));
+    // What is kept gives way to what is taken, of whatever size.
+    const Buffer fifth(3 << 20);
+    CHECK(pool_statistics().bytes_pooled + pool_statistics().bytes_in_use <= in_use + (4 << 20));
+    other.set(in_use + (40 << 20), 1 << 20);
+    {
+      const Buffer sixth(1 << 20);  // with its padding more than may be kept
+    }
+    CHECK(pool_statistics().bytes_pooled == 0);
   }
   CHECK(pool_statistics().bytes_pooled_max == alone);
+  {
+    start_meter();
+    const Buffer kept(1 << 20);
+    {
+      const Buffer passing(2 << 20);
+    }
+    CHECK(metered_peak() >= (3 << 20) && metered_peak() < (4 << 20));
+  }
   Buffer grown(10);
   std::memset(grown.data(), 7, 10);
   grown.grow(100'000);

@@ -17,34 +17,31 @@ class Told:
     """A quota that remembers what it was told."""
 
     def __init__(self) -> None:
-        self.values: list[int] = []
+        self.values: list[tuple[int, int]] = []
 
-    def set(self, nbytes: int, /) -> None:
-        self.values.append(nbytes)
+    def set(self, held_max: int, kept_max: int, /) -> None:
+        self.values.append((held_max, kept_max))
 
 
-def test_the_pool_may_keep_what_nobody_has_reserved() -> None:
-    ledger, told = Ledger({Tier.DEVICE: 100 * MIB}), Told()
-    share = PoolShare(ledger, told, bytes_max=64 * MIB)
-    small = ledger.take(Tier.DEVICE, 10 * MIB, Use.TASK)
-    assert told.values == [64 * MIB]
-    large = ledger.take(Tier.DEVICE, 60 * MIB, Use.STATE)
-    assert told.values[-1] + ledger.totals[Tier.DEVICE] <= 100 * MIB
-    over = ledger.take(Tier.DEVICE, 60 * MIB, Use.STATE)
-    assert told.values[-1] == 0
-    for reservation in (over, large, small):
-        reservation.release()
-    assert told.values[-1] == 64 * MIB
+def test_the_pool_may_keep_what_is_left_beside_what_pyarrow_holds() -> None:
+    ledger, told, outside = Ledger({Tier.DEVICE: 100 * MIB}), Told(), [0]
+    share = PoolShare(ledger, told, kept_max=64 * MIB, outside=lambda: outside[0])
+    assert told.values == [(96 * MIB, 64 * MIB)]
+    for held, left in ((33 * MIB, 64 * MIB), (101 * MIB, 0), (0, 96 * MIB)):
+        outside[0] = held
+        ledger.take(Tier.DEVICE, MIB, Use.TASK).release()
+        assert told.values[-1] == (left, 64 * MIB)
     share.close()
-    assert told.values[-1] == 0
+    assert told.values[-1] == (0, 0)
     ledger.take(Tier.DEVICE, MIB, Use.TASK).release()
-    assert told.values[-1] == 0
+    assert told.values[-1] == (0, 0)
 
 
 def test_small_changes_are_not_told() -> None:
-    ledger, told = Ledger({Tier.DEVICE: 100 * MIB}), Told()
-    PoolShare(ledger, told, bytes_max=64 * MIB)
-    for _ in range(100):
+    ledger, told, outside = Ledger({Tier.DEVICE: 100 * MIB}), Told(), [0]
+    PoolShare(ledger, told, kept_max=64 * MIB, outside=lambda: outside[0])
+    for held in range(100):
+        outside[0] = held * MIB // 32
         ledger.take(Tier.DEVICE, MIB, Use.TASK).release()
     assert len(told.values) == 1
 
@@ -52,12 +49,12 @@ def test_small_changes_are_not_told() -> None:
 def test_quotas_of_several_add_up_and_end_with_their_owners() -> None:
     alone = _kernels.pool_statistics()[2]
     first, second = pool_quota(), pool_quota()
-    first.set(3 * MIB)
-    second.set(5 * MIB)
+    first.set(90 * MIB, 3 * MIB)
+    second.set(90 * MIB, 5 * MIB)
     together = _kernels.pool_statistics()[2]
     del first
     assert together - _kernels.pool_statistics()[2] == 3 * MIB
-    second.set(0)
+    second.set(0, 0)
     assert _kernels.pool_statistics()[1] <= _kernels.pool_statistics()[2]
     del second
     assert _kernels.pool_statistics()[2] == alone

@@ -24,7 +24,7 @@ class Costs:
     """`row_seconds` is what a row took in the task that ended last, `relievable` what the stage could give up."""
 
     def __init__(self, ledger: Ledger, pipeline: Pipeline) -> None:
-        self.history = History()
+        self._histories: dict[TaskKind, History] = {}
         self.row_seconds = 0.0
         self._ledger = ledger
         self._is_build = isinstance(pipeline.sink, BuildSink)
@@ -53,7 +53,12 @@ class Costs:
         kept = sum([part.fresh_bytes for part in kept_parts(task.split)])
         if task.kind is not TaskKind.FINISH:
             self.row_seconds = seconds_per_row(result.seconds, task.rows_in)
-        self.history.learn(task.basis, made + kept + max(0, result.state_bytes - before))
+        needed = made + kept + max(0, result.state_bytes - before)
+        self._history(task.kind).learn(task.basis, max(needed, result.peak_bytes))
+
+    def suffered(self, task: Task) -> None:
+        """`task` ran out of memory."""
+        self._history(task.kind).suffered(task.basis, task.grant_bytes)
 
     def need(self, task: Task) -> int:
         """Bytes that running `task` will need beside its inputs."""
@@ -66,11 +71,20 @@ class Costs:
             return task.basis + self.state_bytes
         if task.kind is TaskKind.FINISH and self._is_build:
             return 0  # the state of a build counts what its end needs
-        return self.need_of_batches(task.basis)
+        return self._need_of(task.kind, task.basis)
 
     def need_of_batches(self, basis: int) -> int:
-        """Bytes that a task over inputs of so many bytes needs beside them."""
-        return self.history.estimate(basis) + (basis if self._copies_inputs else 0)
+        """Bytes that a task over batches of so many bytes needs beside them."""
+        return self._need_of(TaskKind.BATCHES, basis)
+
+    def _need_of(self, kind: TaskKind, basis: int) -> int:
+        return self._history(kind).estimate(basis) + (basis if self._copies_inputs else 0)
+
+    def _history(self, kind: TaskKind) -> History:
+        found = self._histories.get(kind)
+        if found is None:
+            found = self._histories[kind] = History()
+        return found
 
     def leave(self) -> None:
         """From here on the stage hands over what it keeps, and keeps nothing more."""

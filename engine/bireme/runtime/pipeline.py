@@ -242,7 +242,7 @@ class LivePipeline:
         self.graph.touch(self)
 
     def retry(self, task: Task, reason: BaseException) -> None:
-        self.costs.history.suffered(task.basis, task.grant_bytes)
+        self.costs.suffered(task)
         text = str(reason) or type(reason).__name__
         self.graph.recorder.record(TaskRetried(self.query, self.pipeline.id, task.id, task.attempt, task.pieces, text))
         self.put_back(task)

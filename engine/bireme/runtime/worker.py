@@ -24,6 +24,7 @@ from bireme.observe.recorder import Recorder
 from bireme.operators.base import StageSet
 from bireme.plan.physical import Dag
 from bireme.runtime.compute.executor import ComputeExecutor
+from bireme.runtime.compute.meter import Meter, Unmetered
 from bireme.runtime.compute.task import Supplier
 from bireme.runtime.graph import Graph
 from bireme.runtime.holder.batch_holder import BatchHolder, HolderStatistics
@@ -72,7 +73,8 @@ class Worker:
     """Runs Dags. `async with Worker(...)`, or `start` and `close`, on one event loop.
 
     It owns neither `source`, `spill` nor `transport`: whoever made them closes them, after the worker. Without a
-    transport it has no peers. `quota` limits what the backend's kernels keep of memory for reuse.
+    transport it has no peers. `quota` limits what the backend's kernels keep of memory for reuse, `meter` measures
+    what they take.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Worker:
         threads: MakeThreads = LoopThreads,
         transport: Transport | None = None,
         quota: Quota | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self.config = config
         self.clock: Clock = clock if clock is not None else MonotonicClock()
@@ -97,11 +100,12 @@ class Worker:
             }
         )
         self.cache = ColumnCache(self.recorder, bytes_max=int(config.cache_share_max * config.memory_bytes_max))
-        self._pool_share = None if quota is None else PoolShare(self.ledger, quota, bytes_max=config.pool_bytes_max)
+        self._pool_share = None if quota is None else PoolShare(self.ledger, quota, kept_max=config.pool_bytes_max)
         self._source = source
         self._spill = spill
         self._make_threads = threads
         self._transport = transport
+        self._meter: Meter = Unmetered() if meter is None else meter
         self._queries: dict[QueryId, Query] = {}
         self._query_ids = count(1)
         self._batch_ids = count(1)
@@ -183,6 +187,7 @@ class Worker:
             mover=self.mover,
             recorder=self.recorder,
             clock=self.clock,
+            meter=self._meter,
         )
         self.preload = PreloadExecutor(
             source=self._source,

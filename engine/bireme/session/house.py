@@ -7,6 +7,7 @@ import threading
 from bireme.backends.base import Kernels
 from bireme.config import Config
 from bireme.errors import ConfigError
+from bireme.runtime.compute.meter import Meter
 from bireme.runtime.memory.pool_share import Quota
 from bireme.runtime.worker import Worker
 from bireme.session.loop_thread import LoopThread
@@ -36,13 +37,13 @@ def range_reader_of(backend: str) -> RangeReader | None:
     return read_ranges
 
 
-def _quota_of(backend: str) -> Quota | None:
-    """What limits the pool of that backend; None where it has none."""
+def _memory_of(backend: str) -> tuple[Quota | None, Meter | None]:
+    """What limits the pool of that backend, and what measures its kernels; None where it has none."""
     if backend != "native":
-        return None
-    from bireme.backends.native import pool_quota
+        return None, None
+    from bireme.backends.native import BufferMeter, pool_quota
 
-    return pool_quota()
+    return pool_quota(), BufferMeter()
 
 
 class House:
@@ -51,7 +52,8 @@ class House:
     def __init__(self, config: Config, reader: RangeReader | None) -> None:
         self._source = LocalByteSource(reader=reader)
         self._spill = LocalSpillStore(config.spill_folder, bytes_max=config.spill_bytes_max)
-        self._worker = Worker(config, source=self._source, spill=self._spill, quota=_quota_of(config.backend))
+        quota, meter = _memory_of(config.backend)
+        self._worker = Worker(config, source=self._source, spill=self._spill, quota=quota, meter=meter)
 
     async def open(self) -> Worker:
         await self._worker.start()

@@ -161,6 +161,16 @@ def pool_quota() -> _kernels.PoolQuota:
     return _kernels.PoolQuota()
 
 
+class BufferMeter:
+    """What the kernels take in buffers, on the thread that asks."""
+
+    def start(self) -> None:
+        _kernels.start_meter()
+
+    def peak(self) -> int:
+        return _kernels.metered_peak()
+
+
 def _is_encoded(column: pa.Array) -> bool:
     return isinstance(column, pa.DictionaryArray)
 
@@ -188,4 +198,4 @@ def _with_dictionaries(
     return record_batch(arrays, batch.schema.names, part.num_rows)
 
 
-__all__ = ["NativeKernels", "pool_quota"]
+__all__ = ["BufferMeter", "NativeKernels", "pool_quota"]

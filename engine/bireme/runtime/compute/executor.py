@@ -25,6 +25,7 @@ from bireme.data.tier import Tier
 from bireme.errors import BiremeError, EngineBug, OutOfRoom, SpillFailed
 from bireme.observe.event import Overbooked
 from bireme.observe.recorder import Recorder
+from bireme.runtime.compute.meter import Meter
 from bireme.runtime.compute.policy import ReadyList, Remedy, remedy
 from bireme.runtime.compute.task import Result, Supplier, Task, TaskKind
 from bireme.runtime.holder.batch_holder import BatchHolder
@@ -48,7 +49,15 @@ class ComputeExecutor:
     name = "compute"
 
     def __init__(
-        self, *, slots: int, threads: Threads, room: Room, mover: Mover, recorder: Recorder, clock: Clock
+        self,
+        *,
+        slots: int,
+        threads: Threads,
+        room: Room,
+        mover: Mover,
+        recorder: Recorder,
+        clock: Clock,
+        meter: Meter,
     ) -> None:
         self.slots = slots
         self.ready = ReadyList()
@@ -59,6 +68,7 @@ class ComputeExecutor:
         self._mover = mover
         self._recorder = recorder
         self._clock = clock
+        self._meter = meter
         self._parked: deque[asyncio.Future[None]] = deque()
         self._asking = False
         self._solo = False
@@ -240,15 +250,22 @@ class ComputeExecutor:
             return self._run_here(task, contents)
         self._handed_over += 1
         try:
-            return await self._threads.submit_numbered(task.run, contents, self._clock)
+            return await self._threads.submit_numbered(self._measured, task, contents)
         finally:
             self._handed_over -= 1
+
+    def _measured(self, slot: int, task: Task, contents: Sequence[pa.RecordBatch]) -> Result:
+        """Runs `task`, on whatever thread calls."""
+        self._meter.start()
+        result = task.run(slot, contents, self._clock)
+        result.peak_bytes = self._meter.peak()
+        return result
 
     def _run_here(self, task: Task, contents: Sequence[pa.RecordBatch]) -> Result:
         if not self._turn_seconds:
             self._turn_over.clear()
             asyncio.get_running_loop().call_soon(self._turned)
-        result = task.run(self.slots, contents, self._clock)
+        result = self._measured(self.slots, task, contents)
         result.on_loop = True
         self._turn_seconds += result.seconds
         if result.seconds > _BRIEF_SECONDS_MAX:

@@ -96,7 +96,7 @@ class Result:
     """What running a task gave: all of its output, or `shortage`, the memory error that stopped it."""
 
     __slots__ = (
-        "made", "nbytes", "notes", "on_loop", "rows", "scanned", "seconds", "shortage", "slot", "started",
+        "made", "nbytes", "notes", "on_loop", "peak_bytes", "rows", "scanned", "seconds", "shortage", "slot", "started",
         "state_bytes",
     )  # fmt: skip
 
@@ -104,6 +104,7 @@ class Result:
         self.made: list[Made] = []
         self.rows = 0
         self.nbytes = 0
+        self.peak_bytes = 0
         self.notes: list[str] = []
         self.scanned: ScanCounts | None = None
         self.state_bytes = 0

@@ -1,0 +1,25 @@
+"""What a task takes of memory while it runs, as far as its backend can tell."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Meter(Protocol):
+    """Measures what the kernels take of memory on the thread that calls it."""
+
+    def start(self) -> None: ...
+
+    def peak(self) -> int:
+        """How much more they held since `start`, at the peak."""
+        ...
+
+
+class Unmetered:
+    """A backend of which nobody knows what it takes."""
+
+    def start(self) -> None:
+        """Nothing is measured."""
+
+    def peak(self) -> int:
+        return 0
