@@ -42,6 +42,14 @@ def test_csv_to_a_pipe(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert rows(capfd) == [["b", "total"], ["x", "4"], ["y", "2"]]
 
 
+@pytest.mark.parametrize("format", ["csv", "json", "arrow", "table"])
+def test_a_query_that_fails_at_once_prints_no_rows(format: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", "--format", format, "select 'a'::int as x"]) == 1
+    captured = capfd.readouterr()
+    assert captured.out == ""
+    assert "cannot convert" in captured.err
+
+
 def test_a_folder_registers_files_and_folders(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["sql", "--data", str(data), "select count(*) as c from parts, t"]) == 0
     assert rows(capfd) == [["c"], ["6"]]

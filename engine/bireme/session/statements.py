@@ -1,13 +1,15 @@
 """Bound plans of recent texts, so that a query that is asked again is not parsed again.
 
 Rule: a text means the same for as long as every name that was looked up for it gives the same version of the same
-table; that is asked of the catalog each time. Texts with parameters, and those that may ask for the time, are not kept.
+table; that is asked of the catalog each time. Texts with parameters, those that may ask for the time, and those that
+ask what tables there are, are not kept.
 """
 
 from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from bireme.collector import collector_at_rest
@@ -45,7 +47,7 @@ class Statements:
         asking = _Asking(catalog)
         with collector_at_rest():
             plan = bind_sql(text, asking, dialect=dialect)
-        if len(text) <= _TEXT_LENGTH_MAX and _CLOCK.search(text) is None:
+        if not asking.all_names and len(text) <= _TEXT_LENGTH_MAX and _CLOCK.search(text) is None:
             self._keep(key, _Bound(plan, tuple(asking.asked.items())))
         return plan
 
@@ -67,8 +69,12 @@ class _Asking:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self.asked: dict[str, Table | None] = {}
-        self.names = catalog.names
+        self.all_names = False
 
     def find(self, name: str) -> Table | None:
         table = self.asked[name] = self._catalog.find(name)
         return table
+
+    def names(self) -> Iterable[str]:
+        self.all_names = True
+        return self._catalog.names()

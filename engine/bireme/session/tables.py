@@ -10,19 +10,24 @@ import itertools
 import os
 import threading
 import weakref
+from collections import OrderedDict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from bireme.errors import ArgumentFault, EngineBug
 from bireme.frontend.catalog import Table
+from bireme.frontend.files import paths_named
 from bireme.frontend.series import series_named
 from bireme.storage.arrow_table import open_arrow
 from bireme.storage.base import ScannableSource
 from bireme.storage.parquet import ParquetSource, open_parquet
 from bireme.storage.series import SeriesSource
+
+# Files that queries name themselves, kept open for the next query: their footers, not their rows.
+_PATHS_KEPT_MAX: Final = 64
 
 
 class SessionTables:
@@ -31,6 +36,7 @@ class SessionTables:
     def __init__(self) -> None:
         self._named: dict[str, tuple[str, ScannableSource]] = {}
         self._sources: weakref.WeakValueDictionary[tuple[str, str], ScannableSource] = weakref.WeakValueDictionary()
+        self._by_path: OrderedDict[str, ScannableSource] = OrderedDict()
         # Replaced, never changed: the loop looks at it without the lock.
         self._kept: frozenset[str] = frozenset()
         self._numbers = itertools.count()
@@ -80,8 +86,7 @@ class SessionTables:
         with self._lock:
             found = self._named.get(name.lower())
         if found is None:
-            numbers = _series(name)
-            return None if numbers is None else Table(name, numbers.version, numbers.schema)
+            return self._unregistered(name)
         canonical, source = found
         if isinstance(source, ParquetSource):
             source = self._current(canonical, source)
@@ -89,6 +94,22 @@ class SessionTables:
         with self._lock:
             self._sources[table.name, table.version] = source
         return table
+
+    def _unregistered(self, name: str) -> Table | None:
+        """A table whose name says what is in it: numbers, or the paths of files."""
+        paths = paths_named(name)
+        if paths is None:
+            numbers = _series(name)
+            return None if numbers is None else Table(name, numbers.version, numbers.schema)
+        with self._lock:
+            known = self._by_path.get(name)
+        source = known.refresh() if isinstance(known, ParquetSource) else open_source(paths)
+        with self._lock:
+            self._by_path[name] = self._sources[name, source.version] = source
+            self._by_path.move_to_end(name)
+            while len(self._by_path) > _PATHS_KEPT_MAX:
+                self._by_path.popitem(last=False)
+        return Table(name, source.version, source.schema)
 
     def _current(self, name: str, source: ParquetSource) -> ParquetSource:
         """The table as its files are now."""
@@ -113,6 +134,7 @@ class SessionTables:
     def clear(self) -> None:
         with self._lock:
             self._named.clear()
+            self._by_path.clear()
             self._sources.clear()
 
 

@@ -10,6 +10,7 @@ What the formats look like is in `parquet_sink` and `text_sink`; Arrow's own is 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import secrets
 import stat
@@ -136,10 +137,12 @@ def _write_all(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: _Counted, format: str, *, in_file: bool
 ) -> int:
     rows = 0
+    coming = iter(batches)
+    first = next(coming, None)  # before anything is written: most queries that fail do so until here
     try:
         with _translated(format):
             output = _FORMATS[format](file, schema, in_file)
-        for batch in batches:
+        for batch in itertools.chain(() if first is None else (first,), coming):
             rows += batch.num_rows
             with _translated(format):
                 output.write(_as_schema(batch, schema))

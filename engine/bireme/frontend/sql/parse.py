@@ -25,7 +25,17 @@ DIALECT: Final = "duckdb"
 
 _ARITHMETIC: Final = frozenset({exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow})
 _QUERY_STARTS: Final = frozenset(
-    {TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.FROM, TokenType.L_PAREN, TokenType.TABLE}
+    {
+        TokenType.SELECT,
+        TokenType.WITH,
+        TokenType.VALUES,
+        TokenType.FROM,
+        TokenType.L_PAREN,
+        TokenType.TABLE,
+        TokenType.DESCRIBE,
+        TokenType.DESC,
+        TokenType.SHOW,
+    }
 )
 # In sqlglot's messages the place is repeated with terminal colours; ours draws it itself.
 _PLACE_IN_MESSAGE: Final = re.compile(r"\.? Line \d+, Col: \d+\.?.*| but got <Token .*", re.DOTALL)
@@ -109,9 +119,11 @@ def _check_start(tokens: list[Token], text: str) -> None:
     if not tokens:
         raise SyntaxFault("there is no query: the text is empty or only comments", text=text or " ")
     first = tokens[0]
-    if first.token_type not in _QUERY_STARTS:
+    shows_other = first.token_type is TokenType.SHOW and [token.text.upper() for token in tokens[1:2]] != ["TABLES"]
+    if shows_other or first.token_type not in _QUERY_STARTS:
         raise Unsupported(
-            f"only queries are offered here (SELECT, WITH, VALUES, FROM), not {first.text.upper()}",
+            f"only queries are offered here (SELECT, WITH, VALUES, FROM, DESCRIBE, SHOW TABLES), not "
+            f"{first.text.upper()}",
             position=Position(first.start, first.end + 1),
             text=text,
         )

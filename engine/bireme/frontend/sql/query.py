@@ -7,6 +7,7 @@ from typing import Final
 from sqlglot import expressions as exp
 
 from bireme.errors import QueryError, Unsupported
+from bireme.frontend.sql.catalog_statements import STATEMENTS
 from bireme.frontend.sql.context import Block, Context, Query
 from bireme.frontend.sql.grouping import Item
 from bireme.frontend.sql.order import bind_range, bind_terms, sorted_rows
@@ -50,6 +51,9 @@ def _bind(node: Node, block: Block) -> Query:
         return _ordered(values(node, block), node, block)
     if kind is exp.Table:
         return _ordered(_whole_table(node, block), node, block)
+    statement = STATEMENTS.get(kind)
+    if statement is not None:
+        return statement(node, block)
     raise Unsupported(f"{node.key.upper()} is not supported as a query")
 
 

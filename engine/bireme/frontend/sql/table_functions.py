@@ -1,4 +1,4 @@
-"""Functions that are relations of FROM: range, generate_series, and unnest."""
+"""Functions that are relations of FROM: read_parquet, range, generate_series, and unnest."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import datetime
 from collections.abc import Sequence
 from typing import Final
 
+from sqlglot import expressions as exp
+
 from bireme.data.schema import Schema
 from bireme.data.types import INT32, TIMESTAMP, Field, Kind, list_of
-from bireme.errors import ClauseFault, TypeFault, Unsupported
+from bireme.errors import ArgumentFault, ClauseFault, NameFault, TypeFault, Unsupported
+from bireme.frontend.files import paths_name
 from bireme.frontend.series import FUNCTIONS, series_name
 from bireme.frontend.sql.calls import read_call
 from bireme.frontend.sql.constants import whole_number
 from bireme.frontend.sql.context import Block, Context, Query
 from bireme.frontend.sql.scope import Scope
-from bireme.frontend.sql.syntax import Node, check_arguments
+from bireme.frontend.sql.syntax import Node, check_arguments, span
 from bireme.plan import functions
 from bireme.plan.expr import Call, Expr, Interval, Literal, OuterColumn, ScalarSubquery
 from bireme.plan.functions.casting import cast
@@ -24,6 +27,8 @@ from bireme.plan.rules.fold_literals import moved
 from bireme.plan.tree import walk
 
 _ONE_ROW: Final = Values(((),), Schema(()))
+_READERS: Final = ("read_parquet", "parquet_scan")
+_NAMED_ARGUMENTS: Final = frozenset({exp.EQ, exp.PropertyEQ, exp.Kwarg})
 # More would make the plan itself large.
 _MOMENTS_MAX: Final = 100_000
 
@@ -32,9 +37,11 @@ def table_function(node: Node, block: Block) -> Query:
     """The rows of a call in FROM."""
     call = read_call(node)
     name = call.name
+    if name in _READERS:
+        return _files(name, call.args, block)
     if name not in FUNCTIONS:
-        known = ", ".join((*FUNCTIONS, "unnest"))
-        raise Unsupported(f"'{name}' is no table function here (there are {known}); register files as tables by name")
+        known = ", ".join((*FUNCTIONS, "unnest", *_READERS))
+        raise Unsupported(f"'{name}' is no table function here (there are {known}); register data as tables by name")
     args = _bound(call.args, name, block)
     if not all(map(_is_constant, args)):
         return elements([functions.scalar(name, args)], (name,))
@@ -78,6 +85,25 @@ def elements(lists: Sequence[Expr], names: tuple[str, ...]) -> Query:
 
 def _is_constant(expr: Expr) -> bool:
     return not any(isinstance(part, OuterColumn | ScalarSubquery) for part in walk(expr))
+
+
+def _files(name: str, nodes: list[Node], block: Block) -> Query:
+    """The table in files: one path, glob or folder, or a list of them."""
+    for node in nodes:
+        if node.__class__ in _NAMED_ARGUMENTS:
+            raise Unsupported(f"{name} takes paths alone, without options", position=span(node))
+    (value,) = _bound(nodes, name, block) if len(nodes) == 1 else (None,)
+    items = value.args if isinstance(value, Call) and value.function == "list_value" else (value,)
+    paths = [item.value for item in items if isinstance(item, Literal) and isinstance(item.value, str)]
+    if not paths or len(paths) != len(items):
+        raise TypeFault(f"{name} takes a path, or a list of paths, as constant texts")
+    try:
+        table = block.statement.catalog.find(paths_name(paths))
+    except ArgumentFault as error:
+        raise TypeFault(str(error)) from error
+    if table is None:
+        raise NameFault(f"this catalog reads no files; register what is in {paths[0]!r} as a table")
+    return _query(Scan(table.name, table.version, table.schema, tuple(range(len(table.schema)))))
 
 
 def _bound(nodes: list[Node], name: str, block: Block) -> list[Expr]:

@@ -12,6 +12,7 @@ from sqlglot import expressions as exp
 from bireme.data.schema import Schema
 from bireme.data.types import Field
 from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
+from bireme.frontend.files import paths_named, stem
 from bireme.frontend.sql.context import Block, Context, Query
 from bireme.frontend.sql.correlation import deepen
 from bireme.frontend.sql.lexemes import plain_name
@@ -102,7 +103,8 @@ def _named(node: Node, block: Block) -> Bound:
         raise NameFault(f"there is no table '{name}'{functions.suggest(name, known)}")
     schema = table.schema
     scan = Scan(table.name, table.version, schema, tuple(range(len(schema.fields))))
-    return _aliased(Query(scan, schema.names, schema.types), alias, name_node.args["this"])
+    own_name = name_node.args["this"] if paths_named(table.name) is None else stem(table.name)
+    return _aliased(Query(scan, schema.names, schema.types), alias, own_name)
 
 
 def _aliased(query: Query, alias: Node | None, name: str = "") -> Bound:
