@@ -3,6 +3,9 @@
 // What a cast does to a value is written in plan/functions/conversion.py: numbers to fewer decimal places
 // round half away from zero, floats to integers half to even. What does not fit is a ConversionFault; with
 // text "overflow" (the end of an arithmetic that had to be done in a wider type) an Overflow.
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -192,10 +195,43 @@ void to_bool(Call& call) {
 
 // ------------------------------------------------------------------------------------------------ floats
 
+// Both are doubles without loss up to here, so that one division rounds once.
+constexpr int64_t kExactDoubleMax = int64_t{1} << 53;
+constexpr int kExactPowerMax = 22;
+
+// The double nearest to a decimal whose digits or whose power of ten a double does not hold.
+double nearest_double(int128 unscaled, int scale) {
+  std::array<char, 64> text;
+  char* end = text.data() + text.size();
+  char* start = end;
+  const bool negative = unscaled < 0;
+  for (auto rest = negative ? -static_cast<uint128>(unscaled) : static_cast<uint128>(unscaled); rest != 0; rest /= 10) {
+    *--start = static_cast<char>('0' + static_cast<int>(rest % 10));
+  }
+  if (start == end) return 0.0;
+  std::array<char, 80> whole;
+  char* past = std::copy(start, end, whole.data());
+  *past++ = 'e';
+  past = std::to_chars(past, whole.data() + whole.size(), -scale).ptr;
+  double value = 0;
+  std::from_chars(whole.data(), past, value);
+  return negative ? -value : value;
+}
+
 template <typename In>
 void exact_to_double(Call& call) {
-  const double divisor = static_cast<double>(power_of_ten(call.node.arg_types[0].scale));
-  map_unary<In, double>(call, [divisor](In value) { return static_cast<double>(value) / divisor; });
+  const int scale = call.node.arg_types[0].scale;
+  const double divisor = static_cast<double>(power_of_ten(scale));
+  if (scale == 0) {
+    map_unary<In, double>(call, [](In value) { return static_cast<double>(value); });
+  } else if constexpr (std::is_unsigned_v<In> || sizeof(In) < sizeof(int64_t)) {
+    map_unary<In, double>(call, [divisor](In value) { return static_cast<double>(value) / divisor; });
+  } else {
+    map_unary<In, double>(call, [=](In value) {
+      const bool plain = scale <= kExactPowerMax && value <= kExactDoubleMax && value >= -kExactDoubleMax;
+      return plain ? static_cast<double>(value) / divisor : nearest_double(static_cast<int128>(value), scale);
+    });
+  }
 }
 
 template <typename In>

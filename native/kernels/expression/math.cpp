@@ -76,6 +76,13 @@ double round_whole(double value) {
   }
 }
 
+// A product or quotient that ends in .5 may have been rounded to it: `error` is what is exact, less `scaled`.
+double half_away(double scaled, double error) {
+  const double whole = std::trunc(scaled);
+  const bool is_tie = std::abs(scaled - whole) == 0.5;
+  return is_tie && error != 0 && std::signbit(error) != std::signbit(scaled) ? whole : half_away(scaled);
+}
+
 template <Rounding mode>
 double round_double(double value, int64_t digits) {
   if (digits == 0) return round_whole<mode>(value);
@@ -84,9 +91,13 @@ double round_double(double value, int64_t digits) {
       places <= 308 ? std::pow(10.0, static_cast<double>(places)) : std::numeric_limits<double>::infinity();
   double scaled = 0;
   if (digits > 0) {
-    scaled = round_whole<mode>(value * power) / power;
+    const double product = value * power;
+    scaled = mode == Rounding::Round ? half_away(product, std::fma(value, power, -product)) / power
+                                     : round_whole<mode>(product) / power;
   } else if (!std::isinf(power)) {
-    scaled = round_whole<mode>(value / power) * power;
+    const double quotient = value / power;
+    scaled = mode == Rounding::Round ? half_away(quotient, std::fma(-quotient, power, value)) * power
+                                     : round_whole<mode>(quotient) * power;
   }
   return std::isfinite(scaled) ? scaled : value;
 }

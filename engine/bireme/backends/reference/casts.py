@@ -109,8 +109,12 @@ def _to_float(array: pa.Array, source: DataType, target: DataType, safe: bool) -
 
 
 def _as_doubles(counts: Numbers, scale: int) -> npt.NDArray[np.float64]:
-    """Unscaled counts as doubles, over the power of ten as a double."""
-    return counts.astype(np.float64) / float(10**scale)
+    """The doubles nearest to decimals, given by their unscaled counts."""
+    power = 10**scale
+    if scale == 0:
+        return counts.astype(np.float64)
+    # Python rounds the quotient of two whole numbers once, however many digits they have.
+    return np.array([int(count) / power for count in counts.tolist()], np.float64)
 
 
 def _by_value(array: pa.Array, source: DataType, target: DataType, safe: bool) -> pa.Array:

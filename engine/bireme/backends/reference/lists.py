@@ -41,7 +41,9 @@ def _by_row(compute: Callable[..., Any], *, strict: bool = True) -> Evaluator:
 
 
 def _key(value: Any) -> Any:
-    """What equal elements share."""
+    """What equal elements share; it can be hashed."""
+    if isinstance(value, list):
+        return tuple(map(_key, value))
     return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -125,6 +127,13 @@ def _distinct(values: Sequence[Any]) -> list[Any]:
     return list({_key(value): value for value in reversed(_present(values))}.values())[::-1]
 
 
+def _intersection(one: Sequence[Any] | None, other: Sequence[Any] | None) -> list[Any] | None:
+    if one is None:
+        return None
+    keys = set(map(_key, _present(other or ())))
+    return [value for value in _distinct(one) if _key(value) in keys]
+
+
 def _sort(values: Sequence[Any], descending: bool, nulls_first: bool) -> list[Any]:
     ordered = sorted(_present(values), key=_order, reverse=descending)
     nulls = [None] * (len(values) - len(ordered))
@@ -205,7 +214,7 @@ FUNCTIONS: Final[dict[str, Evaluator]] = {
     "list_concat": _concat,
     "list_has_any": _by_row(lambda one, other: bool(set(map(_key, _present(one))) & set(map(_key, other)))),
     "list_has_all": _by_row(lambda one, other: set(map(_key, _present(other))) <= set(map(_key, one))),
-    "list_intersect": _by_row(lambda one, other: [v for v in _distinct(one) if _contains(other, v)]),
+    "list_intersect": _by_row(_intersection, strict=False),
     "list_extract": _by_row(_extract),
     "list_slice": _slice,
     "array_to_string": _by_row(_joined),

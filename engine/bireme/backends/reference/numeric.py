@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -73,6 +74,19 @@ def _half_away(values: Numbers) -> Numbers:
     return np.where(np.abs(values - whole) >= 0.5, whole + np.copysign(1.0, values), whole)
 
 
+def _without_false_ties(values: Numbers, scaled: Numbers, digits: int) -> Numbers:
+    """Scaled values that end in .5 only because they were rounded to it, moved to the side that they are on."""
+    ties = np.flatnonzero(np.abs(scaled - np.trunc(scaled)) == 0.5)
+    if len(ties) == 0:
+        return scaled
+    moved = scaled.copy()
+    for row in ties.tolist():
+        exact = Fraction(float(values[row])) * Fraction(10) ** digits
+        if abs(exact) < abs(Fraction(float(scaled[row]))):
+            moved[row] = np.trunc(scaled[row])
+    return moved
+
+
 def _floor(values: Numbers, divisor: int) -> Numbers:
     return widened(values, divisor) // divisor
 
@@ -133,7 +147,10 @@ def _rounded_floats(function: str, values: Numbers, digits: int) -> Numbers:
         if digits == 0:
             return rounding(values)
         power = np.float64(10.0 ** abs(digits)) if abs(digits) <= 308 else np.float64(np.inf)
-        scaled = rounding(values * power) / power if digits > 0 else rounding(values / power) * power
+        scaled = values * power if digits > 0 else values / power
+        if function == "round":
+            scaled = _without_false_ties(values, scaled, digits)
+        scaled = rounding(scaled) / power if digits > 0 else rounding(scaled) * power
         if digits < 0 and np.isinf(power):
             scaled = np.zeros_like(values)
     return np.where(np.isfinite(scaled), scaled, values)
@@ -192,6 +209,11 @@ def _hash(call: Call, args: list[pa.Array]) -> pa.Array:
     return pa.array(engine_hash.hash_rows(args, len(args[0])), pa.uint64())
 
 
+def _log_gamma(value: float) -> float:
+    """Infinite at its poles, which are zero and the negative whole numbers."""
+    return math.inf if value <= 0 and value == math.floor(value) else math.lgamma(value)
+
+
 FUNCTIONS: Final[dict[str, Evaluator]] = {
     "abs": _abs,
     "sign": _sign,
@@ -221,8 +243,8 @@ FUNCTIONS: Final[dict[str, Evaluator]] = {
     "acosh": _of_doubles(np.arccosh),
     "atanh": _of_doubles(np.arctanh),
     "even": _of_doubles(lambda values: np.copysign(np.ceil(np.abs(values) / 2) * 2, values)),
-    "gamma": _of_doubles(_by_row(math.gamma)),
-    "lgamma": _of_doubles(_by_row(math.lgamma)),
+    "gamma": _of_doubles(_by_row(lambda value: math.inf if value == 0 else math.gamma(value))),
+    "lgamma": _of_doubles(_by_row(_log_gamma)),
     "signbit": _test_of_doubles(np.signbit),
     "gcd": _of_integers(math.gcd),
     "lcm": _of_integers(math.lcm),

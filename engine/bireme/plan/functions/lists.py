@@ -129,14 +129,16 @@ def _pair(name: str, doc: str, result: DataType | None, *aliases: str) -> Scalar
     signatures = (f"{name}(list, list)",)
 
     def bind(args: Args) -> Expr:
-        if len(args) == 2 and any(map(is_null, args)):
+        if len(args) == 2 and (is_null(args[0]) or (result is not None and is_null(args[1]))):
             return Literal(None, result or list_of(INT32))
+        if len(args) == 2 and is_null(args[1]):
+            args = (args[0], Literal(None, args[0].type))
         if len(args) != 2 or not all(map(is_list, args)):
             raise wrong_arguments(name, args, signatures)
         kind = list_of(_common(list(args)))
         return Call(name, tuple([as_list(arg, kind) for arg in args]), result or kind)
 
-    return ScalarFunction(name, bind, signatures, doc, aliases)
+    return ScalarFunction(name, bind, signatures, doc, aliases, NullRule.STRICT if result else NullRule.ANY)
 
 
 def list_extract(args: Args) -> Expr:
