@@ -13,6 +13,17 @@ if TYPE_CHECKING:
     from bireme.frontend.expression import all_columns as all
     from bireme.frontend.expression import col, count, exclude, lit, when
     from bireme.frontend.frame import Frame, concat
+    from bireme.frontend.horizontal import (
+        all_horizontal,
+        any_horizontal,
+        coalesce,
+        concat_str,
+        corr,
+        cov,
+        max_horizontal,
+        min_horizontal,
+        sum_horizontal,
+    )
     from bireme.session import Session, connect
 
 __version__ = "0.1.0"
@@ -21,12 +32,21 @@ __all__ = [
     "Frame",
     "Session",
     "all",
+    "all_horizontal",
+    "any_horizontal",
+    "coalesce",
     "col",
     "concat",
+    "concat_str",
     "connect",
+    "corr",
     "count",
+    "cov",
     "exclude",
     "lit",
+    "max_horizontal",
+    "min_horizontal",
+    "sum_horizontal",
     "when",
 ]
 
@@ -41,6 +61,15 @@ _HOMES: Final = {
     "exclude": ("bireme.frontend.expression", "exclude"),
     "lit": ("bireme.frontend.expression", "lit"),
     "when": ("bireme.frontend.expression", "when"),
+    "all_horizontal": ("bireme.frontend.horizontal", "all_horizontal"),
+    "any_horizontal": ("bireme.frontend.horizontal", "any_horizontal"),
+    "coalesce": ("bireme.frontend.horizontal", "coalesce"),
+    "concat_str": ("bireme.frontend.horizontal", "concat_str"),
+    "corr": ("bireme.frontend.horizontal", "corr"),
+    "cov": ("bireme.frontend.horizontal", "cov"),
+    "max_horizontal": ("bireme.frontend.horizontal", "max_horizontal"),
+    "min_horizontal": ("bireme.frontend.horizontal", "min_horizontal"),
+    "sum_horizontal": ("bireme.frontend.horizontal", "sum_horizontal"),
 }
 
 

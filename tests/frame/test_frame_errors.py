@@ -31,7 +31,6 @@ WRONG: dict[str, tuple[Call, type[BiremeError], str]] = {
     "no frame": (lambda f: f.join([1, 2], on="id"), ArgumentFault, "frame"),
     "bad type": (lambda f: f.select(col("id").cast("no_such_type")), BiremeError, "no_such_type"),
     "odd constant": (lambda f: f.filter(col("id") == object()), ArgumentFault, "object"),
-    "negative slice": (lambda f: f.slice(-1, 2), ArgumentFault, "offset"),
     "sum of text": (lambda f: f.select(col("shop").sum()), TypeFault, "sum"),
     "number of flags": (lambda f: f.sort("id", descending=[True, False]), ArgumentFault, "descending"),
 }

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from bireme.errors import ArgumentFault
 from bireme.frontend.arguments import column_name, column_names, elements
+from bireme.frontend.expression_math import MathMethods
+from bireme.frontend.expression_places import PlaceMethods
+from bireme.frontend.expression_summaries import SummaryMethods
 from bireme.frontend.expression_tree import (
     Choice,
     Constant,
@@ -18,19 +21,23 @@ from bireme.frontend.expression_tree import (
     Function,
     Membership,
     Named,
+    Order,
     Over,
+    Place,
     Renamed,
     Several,
     Summary,
     Tree,
     conjunction,
     describe,
+    map_parts,
 )
 from bireme.frontend.literal import data_type, literal
 from bireme.plan.expr import Literal
 
 if TYPE_CHECKING:
-    from bireme.frontend.namespaces import DateTimeNamespace, StringNamespace
+    from bireme.frontend.namespaces import StringNamespace
+    from bireme.frontend.namespaces_of_values import DateTimeNamespace, ListNamespace
 
 
 def tree_of(value: Any, *, strings_are_columns: bool = False) -> Tree:
@@ -42,7 +49,7 @@ def tree_of(value: Any, *, strings_are_columns: bool = False) -> Tree:
     return Constant(literal(value))
 
 
-class Expression:
+class Expression(MathMethods, SummaryMethods, PlaceMethods):
     """A column, a constant, or something computed from them; immutable. Made by `col` and `lit`."""
 
     __slots__ = ("_tree",)
@@ -57,8 +64,11 @@ class Expression:
     def __bool__(self) -> bool:
         raise ArgumentFault("an expression has no truth value; combine conditions with & | ~ instead of and, or, not")
 
-    def _call(self, name: str, *others: Any) -> Expression:
-        return Expression(Function(name, (self._tree, *(tree_of(other) for other in others))))
+    def _made(self, tree: Tree) -> Expression:
+        return Expression(tree)
+
+    def _given(self, value: Any) -> Tree:
+        return tree_of(value)
 
     def _swapped(self, name: str, other: Any) -> Expression:
         return Expression(Function(name, (tree_of(other), self._tree)))
@@ -156,6 +166,13 @@ class Expression:
         items = elements(values, "is_in()", "a list of values (for one value use ==, for a frame a semi join)")
         return Expression(Membership(self._tree, tuple([tree_of(value) for value in items])))
 
+    def is_between(self, lower_bound: Any, upper_bound: Any, closed: str = "both") -> Expression:
+        """Whether the value lies between two; `closed` says which of them count: both, left, right or none."""
+        if closed not in ("both", "left", "right", "none"):
+            raise ArgumentFault(f"closed must be 'both', 'left', 'right' or 'none', not {closed!r}")
+        above = self._call("ge" if closed in ("both", "left") else "gt", lower_bound)
+        return above._call("and", self._call("le" if closed in ("both", "right") else "lt", upper_bound))
+
     def between(self, lower: Any, upper: Any) -> Expression:
         """Whether lower <= value <= upper."""
         return self._call("ge", lower)._call("and", self._call("le", upper))
@@ -177,79 +194,6 @@ class Expression:
     def fill_null(self, value: Any) -> Expression:
         return self._call("coalesce", value)
 
-    def __abs__(self) -> Expression:
-        return self.abs()
-
-    def abs(self) -> Expression:
-        return self._call("abs")
-
-    def round(self, decimals: int = 0) -> Expression:
-        return self._call("round", decimals)
-
-    def floor(self) -> Expression:
-        return self._call("floor")
-
-    def ceil(self) -> Expression:
-        return self._call("ceil")
-
-    def sqrt(self) -> Expression:
-        return self._call("sqrt")
-
-    def exp(self) -> Expression:
-        return self._call("exp")
-
-    def log(self) -> Expression:
-        """The natural logarithm."""
-        return self._call("ln")
-
-    def sign(self) -> Expression:
-        return self._call("sign")
-
-    def _summary(self, function: str, *, distinct: bool = False) -> Expression:
-        return Expression(Summary(function, (self._tree,), distinct))
-
-    def count(self) -> Expression:
-        """How many values are not NULL."""
-        return self._summary("count")
-
-    def sum(self) -> Expression:
-        """The sum; NULL where there is no value, as in SQL. Integers sum exactly, as decimal(38,0)."""
-        return self._summary("sum")
-
-    def mean(self) -> Expression:
-        return self._summary("avg")
-
-    def min(self) -> Expression:
-        return self._summary("min")
-
-    def max(self) -> Expression:
-        return self._summary("max")
-
-    def first(self) -> Expression:
-        """The value of the first row, in the order of the input."""
-        return self._summary("first")
-
-    def last(self) -> Expression:
-        """The value of the last row, in the order of the input."""
-        return self._summary("last")
-
-    def std(self, ddof: int = 1) -> Expression:
-        return self._summary(_by_ddof("stddev", ddof))
-
-    def var(self, ddof: int = 1) -> Expression:
-        return self._summary(_by_ddof("var", ddof))
-
-    def any(self) -> Expression:
-        return self._summary("bool_or")
-
-    def all(self) -> Expression:
-        return self._summary("bool_and")
-
-    def n_unique(self) -> Expression:
-        """How many different values there are; NULL counts as one."""
-        has_null = Expression(Summary("max", (self.is_null().cast(int)._tree,)))
-        return self._summary("count", distinct=True) + has_null.fill_null(0)
-
     def filter(self, *predicates: Any) -> Expression:
         """The aggregate over only the rows for which all predicates are TRUE."""
         if not isinstance(self._tree, Summary) or self._tree.filter is not None or not predicates:
@@ -260,13 +204,16 @@ class Expression:
         return Expression(Summary(self._tree.function, self._tree.args, self._tree.distinct, condition))
 
     def over(self, *partition_by: Any, order_by: Any = None, descending: bool = False) -> Expression:
-        """The aggregate over the rows with the same keys; with `order_by`, over those up to each row and its peers."""
-        if not isinstance(self._tree, Summary):
-            raise ArgumentFault("over() goes directly behind an aggregate, such as col('x').sum().over('key')")
+        """The aggregates in this expression over the rows with the same keys, and places (`shift`, `cum_sum`, …) among
+        those; `order_by` is the order that places, `first` and `last` see.
+        """
         partition = tuple([tree_of(key, strings_are_columns=True) for key in partition_by])
         keys = () if order_by is None else (order_by if isinstance(order_by, (list, tuple)) else (order_by,))
-        order = tuple([(tree_of(key, strings_are_columns=True), descending, False) for key in keys])
-        return Expression(Over(self._tree, partition, order))
+        order = tuple([(tree_of(key, strings_are_columns=True), descending, True) for key in keys])
+        made = _over(self._tree, partition, order)
+        if made == self._tree:
+            raise ArgumentFault("over() goes behind an aggregate, such as col('x').sum().over('key')")
+        return Expression(made)
 
     @property
     def str(self) -> StringNamespace:
@@ -276,17 +223,24 @@ class Expression:
         return StringNamespace(self)
 
     @property
+    def list(self) -> ListNamespace:
+        """Functions of lists."""
+        from bireme.frontend.namespaces_of_values import ListNamespace
+
+        return ListNamespace(self)
+
+    @property
     def dt(self) -> DateTimeNamespace:
         """Functions of dates and times."""
-        from bireme.frontend.namespaces import DateTimeNamespace
+        from bireme.frontend.namespaces_of_values import DateTimeNamespace
 
         return DateTimeNamespace(self)
 
 
-def _by_ddof(function: str, ddof: int) -> str:
-    if ddof not in (0, 1):
-        raise ArgumentFault(f"ddof must be 1 (sample) or 0 (population), not {ddof!r}")
-    return f"{function}_{'samp' if ddof else 'pop'}"
+def _over(tree: Tree, partition: tuple[Tree, ...], order: Order) -> Tree:
+    if isinstance(tree, Summary | Place):
+        return Over(tree, partition, order)
+    return tree if isinstance(tree, Over) else map_parts(tree, lambda part: _over(part, partition, order))
 
 
 def _signs_differ(rest: Expression, divisor: Expression) -> Expression:

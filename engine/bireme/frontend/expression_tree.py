@@ -5,11 +5,11 @@ Built by `expression`, given meaning by `resolve`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from bireme.data.node import Node, node
 from bireme.data.types import DataType
-from bireme.plan.expr import Literal
+from bireme.plan.expr import WHOLE_PARTITION, Frame, Literal
 
 
 @node
@@ -65,11 +65,28 @@ class Summary(Node):
     filter: Tree | None = None
 
 
+# Sort keys: the expression, whether it is descending, and whether NULLs come first.
+Order = tuple[tuple["Tree", bool, bool], ...]
+
+
+@node
+class Place(Node):
+    """A value of each row that depends on the rows around it, in the order of the input or in an `order` of its own."""
+
+    function: str
+    args: tuple[Tree, ...] = ()
+    frame: Frame = WHOLE_PARTITION
+    order: Order = ()
+    ignore_nulls: bool = False
+
+
 @node
 class Over(Node):
-    summary: Summary
+    """An aggregate or a place among the rows with the same `partition` alone, in this `order`."""
+
+    inner: Summary | Place
     partition: tuple[Tree, ...]
-    order: tuple[tuple[Tree, bool, bool], ...]
+    order: Order
 
 
 @node
@@ -78,7 +95,48 @@ class Renamed(Node):
     name: str
 
 
-Tree = Named | Several | Constant | Function | Conversion | Choice | Membership | Summary | Over | Renamed
+Tree = Named | Several | Constant | Function | Conversion | Choice | Membership | Summary | Place | Over | Renamed
+
+
+def parts(tree: Tree) -> tuple[Tree, ...]:
+    """What an expression is made of, one level down."""
+    match tree:
+        case Function(_, args) | Summary(_, args) | Place(_, args):
+            return args
+        case Conversion(arg) | Renamed(arg) | Membership(arg):
+            return (arg,)
+        case Choice(branches, default):
+            return (*(part for branch in branches for part in branch), default)
+        case Over(inner):
+            return (inner,)
+        case _:
+            return ()
+
+
+def map_parts(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
+    """The same expression of other parts."""
+    match tree:
+        case Function(name, args):
+            return Function(name, tuple(map(change, args)))
+        case Summary(name, args, distinct, condition):
+            return Summary(name, tuple(map(change, args)), distinct, condition)
+        case Place(name, args, frame, order, ignore_nulls):
+            ordered = tuple([(change(key), down, first) for key, down, first in order])
+            return Place(name, tuple(map(change, args)), frame, ordered, ignore_nulls)
+        case Conversion(arg, kind, safe):
+            return Conversion(change(arg), kind, safe)
+        case Renamed(arg, name):
+            return Renamed(change(arg), name)
+        case Membership(arg, items):
+            return Membership(change(arg), items)
+        case Choice(branches, default):
+            return Choice(tuple([(change(a), change(b)) for a, b in branches]), change(default))
+        case Over(inner, partition, order):
+            changed = change(inner)
+            assert isinstance(changed, Summary | Place)
+            return Over(changed, partition, order)
+        case _:
+            return tree
 
 
 def conjunction(trees: Sequence[Tree]) -> Tree:
@@ -95,7 +153,7 @@ def describe(tree: Tree) -> str:
             return "*" if names is None else ", ".join(names)
         case Constant(value):
             return repr(value.value) if isinstance(value.value, str) else str(value.value)
-        case Function(name, args) | Summary(name, args):
+        case Function(name, args) | Summary(name, args) | Place(name, args):
             return f"{name}({', '.join(map(describe, args))})"
         case Conversion(arg, kind, _):
             return f"cast({describe(arg)} as {kind})"
@@ -103,7 +161,7 @@ def describe(tree: Tree) -> str:
             return f"{describe(arg)} in ({', '.join(map(describe, items))})"
         case Choice():
             return "case"
-        case Over(summary, partition, _):
-            return f"{describe(summary)} over ({', '.join(map(describe, partition))})"
+        case Over(inner, partition, _):
+            return f"{describe(inner)} over ({', '.join(map(describe, partition))})"
         case Renamed(_, name):
             return name

@@ -21,6 +21,7 @@ from bireme.frontend.expression_tree import Constant, Named, Tree, conjunction
 from bireme.frontend.literal import data_type
 from bireme.frontend.resolve import Grouped, RowWise, Scalars, find_column, has_summary, reads_rows, shallow, trees
 from bireme.frontend.runner import Runner
+from bireme.frontend.shapes import ShapeMethods
 from bireme.plan import functions
 from bireme.plan.expr import Aggregation, Column, Expr, SortKey
 from bireme.plan.relation import Aggregate, Filter, Limit, Project, Rel, Sort, Union, Window
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import polars
 
 
-class Frame:
+class Frame(ShapeMethods):
     """A lazy table: a plan, and the session that can run it. Made by `Session`; immutable."""
 
     __slots__ = ("_plan", "_runner", "_sources")
@@ -225,7 +226,9 @@ class Frame:
         return self.slice(0, row_count(n, "limit()"))
 
     def slice(self, offset: int, length: int | None = None) -> Frame:
-        """`length` rows (all if not given) after the first `offset`."""
+        """`length` rows (all if not given) after the first `offset`, which counts from the end where it is negative."""
+        if isinstance(offset, int) and offset < 0:
+            return self._from_end(-offset, None if length is None else row_count(length, "slice()"))
         count = None if length is None else row_count(length, "slice()")
         return self._with(Limit(self._plan, count, row_count(offset, "slice()")))
 

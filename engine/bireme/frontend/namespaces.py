@@ -1,21 +1,17 @@
-"""The `.str` and `.dt` methods of expressions: Polars' names for functions of the registry."""
+"""The `.str` methods of expressions: Polars' names for functions of texts. Others are in `namespaces_of_values`."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from bireme.errors import ArgumentFault
 from bireme.frontend.expression import Expression, tree_of, when
 from bireme.frontend.expression_tree import Function
 
-# Polars' duration letters that name a calendar unit, for `dt.truncate`.
-_UNITS: Final = {
-    "1y": "year", "1q": "quarter", "1mo": "month", "1w": "week", "1d": "day", "1h": "hour", "1m": "minute",
-    "1s": "second",
-}  # fmt: skip
 
+class Namespace:
+    """One family of methods of an expression."""
 
-class _Namespace:
     __slots__ = ("_expression",)
 
     def __init__(self, expression: Expression) -> None:
@@ -25,7 +21,7 @@ class _Namespace:
         return Expression(Function(name, tuple([tree_of(value) for value in (self._expression, *others)])))
 
 
-class StringNamespace(_Namespace):
+class StringNamespace(Namespace):
     """Functions of texts; characters are Unicode code points."""
 
     __slots__ = ()
@@ -100,64 +96,65 @@ class StringNamespace(_Namespace):
     def reverse(self) -> Expression:
         return self._call("reverse")
 
-    def to_date(self) -> Expression:
-        """Texts such as 1995-03-15 as dates."""
-        return self._expression.cast("date")
+    def to_date(self, format: str | None = None, *, strict: bool = True) -> Expression:
+        """Texts as dates: such as 1995-03-15, or in a format."""
+        if format is not None:
+            return self.strptime("date", format, strict=strict)
+        return self._expression.cast("date", strict=strict)
 
-    def to_datetime(self) -> Expression:
-        """Texts such as 1995-03-15 10:30:00 as timestamps."""
-        return self._expression.cast("timestamp")
+    def to_datetime(self, format: str | None = None, *, strict: bool = True) -> Expression:
+        """Texts as timestamps: such as 1995-03-15 10:30:00, or in a format."""
+        if format is not None:
+            return self.strptime("timestamp", format, strict=strict)
+        return self._expression.cast("timestamp", strict=strict)
 
+    def len_bytes(self) -> Expression:
+        return self._call("octet_length")
 
-class DateTimeNamespace(_Namespace):
-    """Functions of dates and times."""
+    def strip_prefix(self, prefix: str) -> Expression:
+        """Without the text at the start, where it is there."""
+        rest = self._call("substring", len(prefix) + 1)
+        return when(self.starts_with(prefix)).then(rest).otherwise(self._expression)
 
-    __slots__ = ()
+    def strip_suffix(self, suffix: str) -> Expression:
+        """Without the text at the end, where it is there."""
+        if not suffix:
+            return self._expression
+        return when(self.ends_with(suffix)).then(self._call("left", -len(suffix))).otherwise(self._expression)
 
-    def year(self) -> Expression:
-        return self._call("year")
+    def zfill(self, length: int) -> Expression:
+        """Zeros in front, behind a sign, up to `length` characters."""
+        signed = self._call("regexp_matches", "^[+-]")
+        digits = when(signed).then(self._call("substring", 2)).otherwise(self._expression)
+        sign = when(signed).then(self._call("left", 1)).otherwise("")
+        wanted = when(signed).then(length - 1).otherwise(length)
+        padded = Expression(Function("lpad", (digits._tree, wanted._tree, tree_of("0"))))
+        return when(self.len_chars() >= length).then(self._expression).otherwise(sign + padded)
 
-    def quarter(self) -> Expression:
-        return self._call("quarter")
+    def split(self, by: Any) -> Expression:
+        """A list of the parts between separators."""
+        return self._call("string_split", by)
 
-    def month(self) -> Expression:
-        return self._call("month")
+    def find(self, pattern: str, *, literal: bool = False) -> Expression:
+        """Where it first matches, in bytes from 0; NULL where it does not. Texts only, with `literal`."""
+        if not literal:
+            raise ArgumentFault("find() takes literal=True: places of regular expressions are not offered")
+        place = self._call("position", pattern)
+        before = Expression(Function("octet_length", (self._call("left", place - 1)._tree,)))
+        return when(place > 0).then(before)
 
-    def week(self) -> Expression:
-        """The ISO week."""
-        return self._call("week")
+    def extract_all(self, pattern: str) -> Expression:
+        """A list of all matches of a regular expression."""
+        return self._call("regexp_extract_all", pattern)
 
-    def day(self) -> Expression:
-        return self._call("day")
+    def count_matches(self, pattern: str, *, literal: bool = False) -> Expression:
+        """How often a regular expression matches."""
+        escaped = Expression(Function("regexp_escape", (tree_of(pattern),))) if literal else pattern
+        return Expression(Function("list_length", (self._call("regexp_extract_all", escaped)._tree,)))
 
-    def weekday(self) -> Expression:
-        """Monday is 1, Sunday 7."""
-        day = self._call("dayofweek")
-        return when(day == 0).then(7).otherwise(day)
+    def to_integer(self, *, strict: bool = True) -> Expression:
+        return self._expression.cast(int, strict=strict)
 
-    def ordinal_day(self) -> Expression:
-        return self._call("dayofyear")
-
-    def hour(self) -> Expression:
-        return self._call("hour")
-
-    def minute(self) -> Expression:
-        return self._call("minute")
-
-    def second(self) -> Expression:
-        return self._call("second")
-
-    def date(self) -> Expression:
-        return self._expression.cast("date")
-
-    def truncate(self, every: str) -> Expression:
-        """The start of the calendar unit: 1y, 1q, 1mo, 1w, 1d, 1h, 1m or 1s."""
-        unit = _UNITS.get(every, every if every in _UNITS.values() else None)
-        if unit is None:
-            raise ArgumentFault(f"truncate() takes one of {', '.join(_UNITS)}, not {every!r}")
-        truncated = Function("date_trunc", (tree_of(unit), tree_of(self._expression)))
-        return Expression(truncated)
-
-    def strftime(self, format: str) -> Expression:
-        """The text of a date or time in a format such as %Y-%m-%d."""
-        return self._call("strftime", format)
+    def strptime(self, dtype: Any, format: str, *, strict: bool = True) -> Expression:
+        """The date or timestamp that a text in this format means; what does not fit is NULL where not `strict`."""
+        return self._call("strptime" if strict else "try_strptime", format).cast(dtype)

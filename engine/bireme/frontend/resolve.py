@@ -20,16 +20,19 @@ from bireme.frontend.expression_tree import (
     Function,
     Membership,
     Named,
+    Order,
     Over,
+    Place,
     Renamed,
     Several,
     Summary,
     Tree,
     describe,
+    map_parts,
+    parts,
 )
 from bireme.plan import functions
 from bireme.plan.expr import (
-    UP_TO_PEERS,
     WHOLE_PARTITION,
     Aggregation,
     Column,
@@ -74,7 +77,7 @@ def shallow(tree: Tree) -> Tree:
     level = [tree]
     for _ in range(_DEPTH_MAX):
         # Shared parts once: loops that double an expression are not seen twice as often by each level.
-        level = list({id(part): part for parent in level for part in _parts(parent)}.values())
+        level = list({id(part): part for parent in level for part in parts(parent)}.values())
         if not level:
             return tree
     raise Unsupported(
@@ -94,52 +97,14 @@ def _spread(tree: Tree, schema: Schema) -> list[Tree]:
     return [_replaced(tree, several, Named(name)) for name in names]
 
 
-def _parts(tree: Tree) -> tuple[Tree, ...]:
-    match tree:
-        case Function(_, args) | Summary(_, args):
-            return args
-        case Conversion(arg) | Renamed(arg) | Membership(arg):
-            return (arg,)
-        case Choice(branches, default):
-            return (*(part for branch in branches for part in branch), default)
-        case Over(summary):
-            return (summary,)
-        case _:
-            return ()
-
-
 def _several_in(tree: Tree) -> Several | None:
     if isinstance(tree, Several):
         return tree
-    return next((found for part in _parts(tree) if (found := _several_in(part)) is not None), None)
+    return next((found for part in parts(tree) if (found := _several_in(part)) is not None), None)
 
 
 def _replaced(tree: Tree, old: Tree, new: Tree) -> Tree:
-    if tree == old:
-        return new
-
-    def again(part: Tree) -> Tree:
-        return _replaced(part, old, new)
-
-    match tree:
-        case Function(name, args):
-            return Function(name, tuple(map(again, args)))
-        case Summary(name, args, distinct, condition):
-            return Summary(name, tuple(map(again, args)), distinct, condition)
-        case Conversion(arg, kind, safe):
-            return Conversion(again(arg), kind, safe)
-        case Renamed(arg, name):
-            return Renamed(again(arg), name)
-        case Membership(arg, items):
-            return Membership(again(arg), items)
-        case Choice(branches, default):
-            return Choice(tuple([(again(a), again(b)) for a, b in branches]), again(default))
-        case Over(summary, partition, order):
-            replaced = again(summary)
-            assert isinstance(replaced, Summary)
-            return Over(replaced, partition, order)
-        case _:
-            return tree
+    return new if tree == old else map_parts(tree, lambda part: _replaced(part, old, new))
 
 
 def output_name(tree: Tree) -> str:
@@ -150,7 +115,7 @@ def output_name(tree: Tree) -> str:
         return tree.name
     if isinstance(tree, Summary) and not tree.args:
         return "len"
-    for part in _parts(tree):
+    for part in parts(tree):
         if (name := _leftmost(part)) is not None:
             return name
     return "literal" if isinstance(tree, Constant) else describe(tree)
@@ -161,19 +126,19 @@ def _leftmost(tree: Tree) -> str | None:
         return tree.name
     if isinstance(tree, Renamed):
         return tree.name
-    return next((name for part in _parts(tree) if (name := _leftmost(part)) is not None), None)
+    return next((name for part in parts(tree) if (name := _leftmost(part)) is not None), None)
 
 
 def has_summary(tree: Tree) -> bool:
     """Whether an aggregate stands in `tree` outside of `over`."""
-    return isinstance(tree, Summary) or (not isinstance(tree, Over) and any(has_summary(part) for part in _parts(tree)))
+    return isinstance(tree, Summary) or (not isinstance(tree, Over) and any(has_summary(part) for part in parts(tree)))
 
 
 def reads_rows(tree: Tree) -> bool:
     """Whether `tree` reads a column outside of an aggregate."""
-    if isinstance(tree, Named | Over):
+    if isinstance(tree, Named | Over | Place):
         return True
-    return not isinstance(tree, Summary) and any(reads_rows(part) for part in _parts(tree))
+    return not isinstance(tree, Summary) and any(reads_rows(part) for part in parts(tree))
 
 
 class Resolver:
@@ -201,6 +166,8 @@ class Resolver:
                 return self.resolve(arg)
             case Summary():
                 return self.summary(tree)
+            case Place():
+                return self.place(tree)
             case Over():
                 return self.over(tree)
             case Several():
@@ -234,6 +201,9 @@ class Resolver:
     def summary(self, tree: Summary) -> Expr:
         raise NotImplementedError
 
+    def place(self, tree: Place) -> Expr:
+        raise NotImplementedError
+
     def over(self, tree: Over) -> Expr:
         raise NotImplementedError
 
@@ -250,6 +220,9 @@ class Scalars(Resolver):
 
     def summary(self, tree: Summary) -> Expr:
         raise ArgumentFault(f"the aggregate {describe(tree)} cannot stand here; compute it in agg() or select() first")
+
+    def place(self, tree: Place) -> Expr:
+        raise ArgumentFault(f"{describe(tree)} cannot stand here; compute it in with_columns() first")
 
     def over(self, tree: Over) -> Expr:
         raise ArgumentFault(f"{describe(tree)} cannot stand here; compute it in with_columns() first")
@@ -268,12 +241,24 @@ class RowWise(Resolver):
     def summary(self, tree: Summary) -> Expr:
         return self._call(WindowCall(self.aggregation(tree), (), (), WHOLE_PARTITION))
 
+    def place(self, tree: Place) -> Expr:
+        return self._place(tree, (), ())
+
     def over(self, tree: Over) -> Expr:
+        partition = tuple([Scalars(self.schema).resolve(key) for key in tree.partition])
+        if isinstance(tree.inner, Place):
+            return self._place(tree.inner, partition, tree.order)
+        return self._call(WindowCall(self.aggregation(tree.inner), partition, self._keys(tree.order), WHOLE_PARTITION))
+
+    def _keys(self, order: Order) -> tuple[SortKey, ...]:
         rows = Scalars(self.schema)
-        partition = tuple([rows.resolve(key) for key in tree.partition])
-        order = tuple([SortKey(rows.resolve(key), down, first) for key, down, first in tree.order])
-        frame = UP_TO_PEERS if order else WHOLE_PARTITION
-        return self._call(WindowCall(self.aggregation(tree.summary), partition, order, frame))
+        return tuple([SortKey(rows.resolve(key), down, first) for key, down, first in order])
+
+    def _place(self, tree: Place, partition: tuple[Expr, ...], order: Order) -> Expr:
+        args = [Scalars(self.schema).resolve(arg) for arg in tree.args]
+        call = functions.window(tree.function, args)
+        keys = self._keys(tree.order or order)
+        return self._call(WindowCall(call, partition, keys, tree.frame, tree.ignore_nulls))
 
     def _call(self, call: WindowCall) -> Expr:
         if call not in self.calls:
@@ -316,6 +301,9 @@ class Grouped(Resolver):
         if call not in self.aggregations:
             self.aggregations.append(call)
         return Column(len(self._keys) + self.aggregations.index(call), call.type)
+
+    def place(self, tree: Place) -> Expr:
+        raise Unsupported(f"{describe(tree)} inside agg(); compute it in with_columns() before or after the grouping")
 
     def over(self, tree: Over) -> Expr:
         raise Unsupported(f"{describe(tree)} inside agg(); compute it in with_columns() before or after the grouping")
