@@ -18,7 +18,7 @@ from support.tpc_data import query_texts, tables, tpcds_folder, tpch_folder
 
 import bireme as bm
 from bireme.operators.stage import PipelineStage
-from bireme.plan import lookups, share_scans
+from bireme.plan import lookups, share_filtered, share_scans
 from bireme.plan.physical import Lookup, ScanSource
 from bireme.plan.verify_physical import complaints, verify_dag
 from bireme.plan.wire import to_json
@@ -66,6 +66,8 @@ def strict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookups, "_LOOKUPS_MAX", 99)
     monkeypatch.setattr(share_scans, "_SCANNED_MIN", 0)
     monkeypatch.setattr(share_scans, "_KEPT_MAX", 1.0)
+    monkeypatch.setattr(share_filtered, "_SCANNED_MIN", 0)
+    monkeypatch.setattr(share_filtered, "_KEPT_MAX", 1.0)
     monkeypatch.setattr(_Asked, "dropped", 0)
     run_split, plan = PipelineStage.run_split, Planner.plan
 
@@ -169,6 +171,23 @@ def test_a_selective_build_reaches_scans_that_are_not_joined_with_it(tpch: bm.Se
     plan = tpch.sql(query).explain(physical=True).partition("pipeline 0")[2]
     assert plan.count("scan lineitem") == 1
     assert plan.count("«shared» partition") == 2
+
+
+def scans_of(session: bm.Session, table: str, text: str) -> int:
+    return session.sql(text).explain(physical=True).partition("pipeline 0")[2].count(f"scan {table} ")
+
+
+def test_what_a_query_and_its_subquery_ask_of_a_table_is_asked_once(tpch: bm.Session) -> None:
+    few = "l_shipdate = date '1995-03-01' and l_shipmode = 'AIR'"
+    query = f"""
+        select l_suppkey, count(*) from lineitem where {few} group by l_suppkey
+        having count(*) > (select avg(l_quantity) / 1e9 from lineitem where {{}})"""
+    assert scans_of(tpch, "lineitem", query.format(few)) == 1
+    assert scans_of(tpch, "lineitem", query.format("l_shipdate = date '1995-03-02'")) == 2
+    many = "l_shipmode = 'AIR'"  # keeping so much costs more than finding it again
+    assert scans_of(tpch, "lineitem", query.replace(few, many).format(many)) == 2
+    late = "l_shipdate = (select max(l_shipdate) from lineitem)"  # not known before the query starts
+    assert scans_of(tpch, "lineitem", query.replace(few, late).format(late)) > 1
 
 
 def test_an_outer_join_keeps_its_rows(tpch: bm.Session) -> None:

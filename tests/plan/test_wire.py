@@ -20,10 +20,11 @@ from bireme.data.tier import Tier
 from bireme.data.types import BINARY, BOOL, DATE, FLOAT64, INT64, INTERVAL, STRING, TIME, TIMESTAMP, Field, decimal
 from bireme.errors import ArgumentFault
 from bireme.frontend.sql import bind_sql
-from bireme.plan.expr import Interval, Literal
+from bireme.plan.expr import Call, Column, Interval, Literal
 from bireme.plan.hint import Hint
 from bireme.plan.optimize import optimize
 from bireme.plan.physical import Dag, Edge, EmitSink, Pipeline, ValuesSource
+from bireme.plan.relation import Project, Values
 from bireme.plan.wire import from_json, to_json
 
 
@@ -128,6 +129,17 @@ def _values(document) -> list:
             if isinstance(value, dict | list):
                 pending.append(value)
     return found
+
+
+@pytest.mark.parametrize("name", ["", "Scan", "sum"])
+def test_a_function_that_is_none_is_an_argument_fault(name: str) -> None:
+    schema = Schema((Field("a", INT64),))
+    call = Call("negate", (Column(0, INT64),), INT64)
+    document = json.loads(to_json(Project(Values((), schema), (call,), ("x",))))
+    (entry,) = [entry for entry in document["nodes"] if entry["class"] == "Call"]
+    entry["fields"]["function"] = name
+    with pytest.raises(ArgumentFault):
+        from_json(json.dumps(document))
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))

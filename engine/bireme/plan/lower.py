@@ -58,6 +58,7 @@ from bireme.plan.relation import (
     Values,
     Window,
 )
+from bireme.plan.share_filtered import share_filtered
 from bireme.plan.share_scans import share_scans
 from bireme.plan.statistics.estimator import Estimator
 from bireme.plan.statistics.matching import covered
@@ -103,9 +104,9 @@ def lower(
 
 def _with_runtime_filters(dag: Dag, estimates: MemberEstimates) -> Dag:
     if not any(isinstance(pipeline.sink, BuildSink) for pipeline in dag.pipelines):
-        return dag
+        return share_filtered(dag, estimates)
     memberships = Memberships(dag)
-    shared = share_scans(dag, memberships, estimates)
+    shared = share_filtered(share_scans(dag, memberships, estimates), estimates)
     return with_lookups(shared, memberships if shared is dag else Memberships(shared), estimates)
 
 
@@ -185,10 +186,15 @@ class Lowering:
             columns = [column(scan.schema, index) for index in member.columns]
             return covered(self.estimates, scan, side, columns, keys, 1.0)
 
+        def fulfilling(source: ScanSource, condition: Expr) -> float:
+            scan = scan_of(source)
+            return self.rows(Filter(scan, condition)) / max(1.0, self.rows(scan))
+
         return MemberEstimates(
             scanned=lambda source: self.rows(scan_of(source)),
             built=lambda table: self.rows(self._tables[table][0]),
             kept=kept,
+            fulfilling=fulfilling,
         )
 
     def bind(self, expr: Expr, opened: Opened) -> Expr:

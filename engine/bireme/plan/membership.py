@@ -64,12 +64,13 @@ _NONE: Final[Members] = frozenset()
 @dataclass(frozen=True, slots=True)
 class MemberEstimates:
     """What the choice needs to know: rows of a scan's table and of a join table, and the share of the rows of a scan
-    that are members of a table.
+    that are members of a table, or fulfil a condition.
     """
 
     scanned: Callable[[ScanSource], float]
     built: Callable[[str], float]
     kept: Callable[[ScanSource, Member], float]
+    fulfilling: Callable[[ScanSource, Expr], float]
 
 
 @dataclass(frozen=True, slots=True)

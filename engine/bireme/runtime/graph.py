@@ -169,11 +169,15 @@ class Graph:
             self._dirty.append(pipeline)
 
     def touch_around(self, pipeline: LivePipeline) -> None:
-        """A task of `pipeline` has delivered: it, its readers and, for what it took, its producers look again."""
+        """A task of `pipeline` has delivered: it, those that read on meanwhile and, for what it took, its producers look
+        again.
+        """
         self.touch(pipeline)
         for holder, _ in pipeline.sinks:
             for consumer in holder.edge.consumers:
-                self.touch(self.pipelines[consumer])
+                reader = self.pipelines[consumer]
+                if reader.phase is Phase.OPEN and reader.partitions is None:
+                    self.touch(reader)
         if self._any_gated:
             self.touch_source(pipeline)
         self.settle()

@@ -74,6 +74,8 @@ class ComputeExecutor:
         self._solo = False
         self._relieving = 0
         self._handed_over = 0
+        # Whether a lane is giving back what its task made; it then looks for the next task itself.
+        self._delivering = False
         self._turn_seconds = 0.0
         self._turn_over = asyncio.Event()
 
@@ -83,7 +85,8 @@ class ComputeExecutor:
     def offer(self, supplier: Supplier) -> None:
         """`supplier` has work."""
         self.ready.offer(supplier)
-        self._wake_one()
+        if not self._delivering:
+            self._wake_one()
 
     async def run(self) -> None:
         """Serves until cancelled."""
@@ -110,7 +113,6 @@ class ComputeExecutor:
                 self._wake_all()
             if self.running == 0:
                 self._room.retry()
-                self._wake_one()
 
     # ------------------------------------------------------------------------------------- choosing
 
@@ -164,7 +166,7 @@ class ComputeExecutor:
         if task.need_bytes > grant.nbytes:
             over, reason = task.need_bytes - grant.nbytes, "a task needs more than the whole limit"
             self._recorder.record(Overbooked(task.supplier.query, Tier.DEVICE, task.need_bytes, over, reason))
-        if self._parked and len(self.ready):
+        if self._parked and self.ready.best() is not None:
             self._wake_one()
         return task, grant
 
@@ -238,10 +240,13 @@ class ComputeExecutor:
             fault.__cause__ = error
             supplier.fail(task, fault)
         else:
+            self._delivering = True
             try:
                 self._settle(task, result, grant)
             except Exception as error:
                 supplier.fail(None, error)
+            finally:
+                self._delivering = False
 
     async def _run(self, task: Task, contents: Sequence[pa.RecordBatch]) -> Result:
         if self._handed_over < self.slots and task.supplier.is_brief(task):
