@@ -19,6 +19,7 @@ void bind_program(nb::module_& module);
 void bind_read(nb::module_& module);
 void bind_scan(nb::module_& module);
 void bind_sort(nb::module_& module);
+void bind_spill(nb::module_& module);
 void bind_take(nb::module_& module);
 
 namespace {
@@ -67,5 +68,6 @@ NB_MODULE(_kernels, module) {
   bireme::bind_read(module);
   bireme::bind_scan(module);
   bireme::bind_sort(module);
+  bireme::bind_spill(module);
   bireme::bind_take(module);
 }

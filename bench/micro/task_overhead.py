@@ -124,7 +124,7 @@ def scan_dag() -> Dag:
 async def per_task(slots: int, count: int, *, emits: bool, is_brief: bool) -> tuple[float, float]:
     """Microseconds of loop time and of wall time per task, the best of several rounds."""
     config = Config(
-        threads=slots, memory_bytes_max=1 << 30, spill_folder=Path(tempfile.gettempdir()), spill_bytes_max=1 << 30
+        threads=slots, memory_bytes_max=1 << 30, spill_folders=(Path(tempfile.gettempdir()),), spill_bytes_max=1 << 30
     )
     best_loop = best_wall = float("inf")
     async with Worker(config, source=Nothing(), spill=Nothing()) as worker:  # type: ignore[arg-type]

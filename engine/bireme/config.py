@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Final
@@ -26,6 +26,7 @@ _CACHE_SHARE: Final = 0.6
 # What the interpreter, its libraries and plans take beside the data.
 _PROCESS_BYTES: Final = 150 * MIB
 _DEFAULT_BYTES_MIN: Final = 32 * MIB
+_SPILL_BYTES_MAX: Final = 1 << 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,15 +79,17 @@ class Config:
     """Settings of one session.
 
     `memory_bytes_max` limits what bireme keeps in memory for all queries of a session; `spill_bytes_max` what it may
-    write to `spill_folder`. `pinned_bytes_max` is zero on CPU hosts, where DEVICE is process memory; tests emulate
-    the tier by setting it. `cache_share_max` is how much of the memory the cache of decoded columns may use,
-    `pool_bytes_max` how much of what is free kernels may keep for reuse.
+    write to `spill_folders`, which take batches in turn. `spill_direct` asks for direct IO, past the cache of the
+    operating system. `pinned_bytes_max` is zero on CPU hosts, where DEVICE is process memory; tests emulate the tier by
+    setting it. `cache_share_max` is how much of the memory the cache of decoded columns may use, `pool_bytes_max` how
+    much of what is free kernels may keep for reuse.
     """
 
     threads: int
     memory_bytes_max: int
-    spill_folder: Path
+    spill_folders: tuple[Path, ...]
     spill_bytes_max: int
+    spill_direct: bool = True
     pinned_bytes_max: int = 0
     watermark_start: float = _WATERMARK_START
     watermark_stop: float = _WATERMARK_STOP
@@ -112,6 +115,8 @@ class Config:
             raise ConfigError(f"threads must be at least 1, not {min(self.threads, self.io_threads)}")
         if not 0 < self.watermark_stop <= self.watermark_start <= 1:
             raise ConfigError("the watermarks must satisfy 0 < watermark_stop <= watermark_start <= 1")
+        if not self.spill_folders:
+            raise ConfigError("there must be a folder to spill to")
         for setting in fields(self):
             value = getattr(self, setting.name)
             if setting.name.endswith("_max") and value < 0:
@@ -122,27 +127,25 @@ def config_from(
     *,
     threads: int | None = None,
     memory_limit: str | int | None = None,
-    spill_folder: str | Path | None = None,
+    spill_folder: str | Path | Sequence[str | Path] | None = None,
+    spill_limit: str | int | None = None,
     backend: str | None = None,
     levers: Levers | str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Config:
     """The settings for a session: arguments first, then `BIREME_THREADS`, `BIREME_MEMORY_LIMIT`,
-    `BIREME_SPILL_FOLDER`, `BIREME_BACKEND` and `BIREME_LEVERS`, then what the machine has. Raises ConfigError.
+    `BIREME_SPILL_FOLDER` (several, separated as in PATH), `BIREME_SPILL_LIMIT`, `BIREME_BACKEND` and
+    `BIREME_LEVERS`, then what the machine has. Raises ConfigError.
     """
     env = os.environ if environment is None else environment
     limit = memory_limit if memory_limit is not None else env.get("BIREME_MEMORY_LIMIT")
-    folder = spill_folder if spill_folder is not None else env.get("BIREME_SPILL_FOLDER")
-    if folder is not None and not isinstance(folder, (str, os.PathLike)):
-        raise ConfigError(f"spill_folder must be a path, not {folder!r}")
-    # One folder per user: another's would not be writable.
-    spill = Path(folder) if folder is not None else Path(tempfile.gettempdir()) / f"bireme-spill-{os.getuid()}"
+    spill = spill_limit if spill_limit is not None else env.get("BIREME_SPILL_LIMIT")
     memory = parse_bytes(limit) if limit is not None else _default_memory_bytes(memory_bytes())
     return Config(
         threads=_thread_count(threads, env.get("BIREME_THREADS")),
         memory_bytes_max=memory,
-        spill_folder=spill,
-        spill_bytes_max=1 << 40,
+        spill_folders=_spill_folders(spill_folder, env.get("BIREME_SPILL_FOLDER")),
+        spill_bytes_max=parse_bytes(spill) if spill is not None else _SPILL_BYTES_MAX,
         backend=backend or env.get("BIREME_BACKEND") or "native",
         levers=_levers(levers if levers is not None else env.get("BIREME_LEVERS", "")),
     )
@@ -156,6 +159,17 @@ def _thread_count(argument: int | None, variable: str | None) -> int:
     if not variable.isdecimal():
         raise ConfigError(f"BIREME_THREADS must be a whole number, not {variable!r}")
     return int(variable)
+
+
+def _spill_folders(argument: str | Path | Sequence[str | Path] | None, variable: str | None) -> tuple[Path, ...]:
+    if argument is None:
+        # One folder per user: another's would not be writable.
+        named = [part for part in (variable or "").split(os.pathsep) if part]
+        return tuple(map(Path, named)) or (Path(tempfile.gettempdir()) / f"bireme-spill-{os.getuid()}",)
+    chosen = [argument] if isinstance(argument, (str, os.PathLike)) else argument
+    if not isinstance(chosen, Sequence) or not chosen or not all(isinstance(one, (str, os.PathLike)) for one in chosen):
+        raise ConfigError(f"spill_folder must be a path or some paths, not {argument!r}")
+    return tuple(map(Path, chosen))
 
 
 def _levers(chosen: Levers | str) -> Levers:

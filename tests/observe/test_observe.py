@@ -64,9 +64,13 @@ def story() -> list[events.Event]:
         events.TaskRetried(QueryId(1), ONE, TaskId(2), 1, 2, "no memory"),
         events.Noted(QueryId(1), ONE, "strftime runs in pyarrow"),
         events.Noted(QueryId(1), ONE, "strftime runs in pyarrow"),
-        events.Demoted(QueryId(1), EdgeId(1), BatchId(1), Tier.DEVICE, Tier.PINNED, 40, 0.1),
-        events.Demoted(QueryId(1), EdgeId(1), BatchId(1), Tier.PINNED, Tier.DISK, 40, 0.1),
-        events.Promoted(QueryId(1), EdgeId(1), BatchId(1), Tier.DISK, 40, 0.2, False),
+        events.Demoted(QueryId(1), EdgeId(1), BatchId(1), Tier.DEVICE, Tier.PINNED, 40, 40, 0.1, "for what consumes"),
+        events.Demoted(QueryId(1), EdgeId(1), BatchId(1), Tier.PINNED, Tier.DISK, 40, 4_096, 0.1, "for what consumes"),
+        events.Promoted(QueryId(1), EdgeId(1), BatchId(1), Tier.DISK, 40, 4_096, 0.2, False),
+        events.MoveFailed(QueryId(1), EdgeId(1), BatchId(2), Tier.DISK, "SpillFailed: full"),
+        events.SpillNoted(QueryId(1), "no direct IO there"),
+        events.SpillNoted(QueryId(1), "no direct IO there"),
+        events.RoomGiven(QueryId(1), ONE, Tier.DEVICE, 10, 0.25, "to consume", "room came"),
         events.Overbooked(QueryId(1), Tier.DEVICE, 10, 3, "nothing runs"),
         events.PipelineEnded(QueryId(1), ONE, "done"),
         events.OutputDropped(QueryId(1), TWO, TaskId(9), 5),
@@ -83,8 +87,16 @@ def test_a_profile_is_the_sum_of_its_events() -> None:
     assert pipeline.read_by_task_bytes == 3_072
     assert "read 3 KiB in tasks" in str(profile)
     assert pipeline.notes == ["strftime runs in pyarrow"]
-    assert (edge.demoted_count, edge.disk_bytes, edge.promoted_bytes) == (2, 40, 40)
-    assert edge.move_seconds == pytest.approx(0.4)
+    assert {
+        way: (moves.count, moves.nbytes, moves.stored_bytes, moves.seconds) for way, moves in edge.moves.items()
+    } == {
+        (Tier.DEVICE, Tier.PINNED): (1, 40, 40, 0.1),
+        (Tier.PINNED, Tier.DISK): (1, 40, 4_096, 0.1),
+        (Tier.DISK, Tier.DEVICE): (1, 40, 4_096, 0.2),
+    }
+    assert (edge.reasons["for what consumes"], edge.faults["SpillFailed: full"]) == (2, 1)
+    assert (pipeline.room_waits, pipeline.room_seconds) == (1, 0.25)
+    assert profile.notes == ["no direct IO there"]
     assert (profile.outcome, profile.seconds, profile.spilled_bytes, profile.overbooked_count) == ("done", 2.5, 40, 1)
     assert profile.dropped_count == 1
 
@@ -93,11 +105,19 @@ def test_a_profile_reads_well() -> None:
     profile = Profile({ONE: "scan t", TWO: "never ran"})
     for event in story():
         profile.hear(event)
-    scan, never, query = str(profile).split("\n")
+    profile.edge_names[EdgeId(1)] = "rows of t"
+    scan, never, edge, note, query = str(profile).split("\n")
     assert scan.startswith("scan t: 2 tasks, 20 → 10 rows, 80 B out, ran 1.00 s, waited 500.0 ms")
     assert "1 retries" in scan
     assert scan.endswith("strftime runs in pyarrow")
     assert never.startswith("never ran: 0 tasks")
+    assert "stood in line for memory 1 times, 250.0 ms" in scan
+    assert edge == (
+        "edge rows of t: DEVICE to PINNED 1 batches, 40 B in 100.0 ms; PINNED to DISK 1 batches, 40 B (4 KiB there) in "
+        "100.0 ms; DISK to DEVICE 1 batches, 40 B (4 KiB there) in 200.0 ms, 0 ahead of use, 1 waited for; "
+        "2 for what consumes; 1 moves failed: SpillFailed: full"
+    )
+    assert note == "no direct IO there"
     assert query.startswith("done in 2.50 s, spilled 40 B")
 
 

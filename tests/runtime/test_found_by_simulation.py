@@ -23,7 +23,7 @@ ONE, TWO = PipelineId(1), PipelineId(2)
 def worker_on(loop: SimLoop, **limits: int) -> Worker:
     config = Config(
         **({"threads": 1, "memory_bytes_max": 1 << 20, "spill_bytes_max": 1 << 20} | limits),
-        spill_folder=Path("simulated"),
+        spill_folders=(Path("simulated"),),
     )
     return Worker(config, source=MemorySource(), spill=MemorySpill(), clock=SimClock(loop), threads=SimThreads)
 

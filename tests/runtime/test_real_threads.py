@@ -43,7 +43,7 @@ def test_random_plans_side_by_side(room: int) -> None:
     config = Config(
         threads=3,
         memory_bytes_max=room,
-        spill_folder=Path("none"),
+        spill_folders=(Path("none"),),
         spill_bytes_max=1 << 30,
         result_bytes_max=200,
         edge_bytes_max=400,

@@ -128,7 +128,7 @@ class Scene:
 
     async def demote(self, entry: Entry) -> Exception | None:
         self.holder.state.start_move(entry)
-        return await self.mover.demote(self.holder, entry, NO_CAUSE)
+        return await self.mover.demote(self.holder, entry, NO_CAUSE, why="for a test")
 
     async def promote(self, entry: Entry) -> None:
         self.holder.state.start_move(entry)

@@ -37,7 +37,7 @@ def config(**changes: Any) -> Config:
     settings: dict[str, Any] = {
         "threads": 2,
         "memory_bytes_max": 1 << 30,
-        "spill_folder": Path("none"),
+        "spill_folders": (Path("none"),),
         "spill_bytes_max": 1 << 30,
         "deadlock_seconds_max": 0.3,
     }

@@ -21,11 +21,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import bireme as bm
+from bireme.backends.native.spill_files import NativeSpillFiles
 from bireme.config import config_from
 from bireme.data.tier import Tier
 from bireme.errors import SpillCorrupt, SpillFailed
 from bireme.session.session import Session
-from bireme.storage import spill
 
 ROWS = 250_000
 # About 8 MB of groups, and as many bytes of batches, far more than the limit.
@@ -94,23 +94,23 @@ def test_a_quota_that_is_met_is_named(table: Path, tmp_path: Path, limit: int) -
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, name: str, how: Callable[[Any], Any]) -> None:
-    """Makes a function of the spill store misbehave; `how` gets the real one."""
-    monkeypatch.setattr(spill, name, how(getattr(spill, name)))
+    """Makes reads or writes of spill files misbehave; `how` gets the real call."""
+    monkeypatch.setattr(NativeSpillFiles, name, how(getattr(NativeSpillFiles, name)))
 
 
 def test_a_full_disk_is_named(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = [2_000_000]
 
     def filling(real: Any) -> Any:
-        def write(path: Path, offset: int, pieces: Any) -> None:
+        def write(files: Any, descriptor: int, offset: int, pieces: Any) -> Any:
             left[0] -= sum(map(len, pieces))
             if left[0] < 0:
                 raise OSError(28, "No space left on device")
-            real(path, offset, pieces)
+            return real(files, descriptor, offset, pieces)
 
         return write
 
-    failing(monkeypatch, "_write_all", filling)
+    failing(monkeypatch, "write", filling)
     with session(table, tmp_path) as opened:
         with pytest.raises(SpillFailed, match="No space left on device"):
             opened.sql(QUERY).collect()
@@ -123,15 +123,16 @@ def test_a_folder_that_goes_is_named(table: Path, tmp_path: Path, monkeypatch: p
     gone: list[bool] = []
 
     def vanishing(real: Any) -> Any:
-        def read(path: Path, ticket: Any) -> Any:
+        def read(files: Any, descriptor: int, offset: int, length: int) -> Any:
+            found = real(files, descriptor, offset, length)
             if not gone:
                 gone.append(True)
-                shutil.rmtree(path.parent)
-            return real(path, ticket)
+                shutil.rmtree(Path(f"/proc/self/fd/{descriptor}").resolve().parent)
+            return found
 
         return read
 
-    failing(monkeypatch, "_read_all", vanishing)
+    failing(monkeypatch, "read", vanishing)
     with session(table, tmp_path) as opened:
         with pytest.raises(SpillFailed, match="No such file or directory"):
             opened.sql(QUERY).collect()
@@ -146,22 +147,23 @@ def test_a_flipped_bit_or_a_torn_write_never_gives_a_wrong_row(
     written: list[int] = []
 
     def damaging(real: Any) -> Any:
-        def write(path: Path, offset: int, pieces: Any) -> None:
-            real(path, offset, pieces)
+        def write(files: Any, descriptor: int, offset: int, pieces: Any) -> Any:
+            checksum = real(files, descriptor, offset, pieces)
             written.append(sum(map(len, pieces)))
             if len(written) == 3:
                 at, length = offset + written[-1] // 2, 1
                 if torn:
                     at, length = offset + written[-1] - 100, 100
-                with path.open("r+b") as file:
+                with Path(f"/proc/self/fd/{descriptor}").resolve().open("r+b") as file:
                     file.seek(at)
                     old = file.read(length)
                     file.seek(at)
                     file.write(bytes(length) if torn else bytes([old[0] ^ 4]))
+            return checksum
 
         return write
 
-    failing(monkeypatch, "_write_all", damaging)
+    failing(monkeypatch, "write", damaging)
     with session(table, tmp_path) as opened:
         with pytest.raises(SpillCorrupt, match="checksum"):
             opened.sql(QUERY).collect()
@@ -171,13 +173,13 @@ def test_a_flipped_bit_or_a_torn_write_never_gives_a_wrong_row(
 
 def test_a_slow_disk_only_makes_it_slow(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(real: Any) -> Any:
-        def write(path: Path, offset: int, pieces: Any) -> None:
+        def write(files: Any, descriptor: int, offset: int, pieces: Any) -> Any:
             time.sleep(0.15)  # longer than a stall
-            real(path, offset, pieces)
+            return real(files, descriptor, offset, pieces)
 
         return write
 
-    failing(monkeypatch, "_write_all", slow)
+    failing(monkeypatch, "write", slow)
     with session(table, tmp_path) as opened:
         check_answer(opened.sql(QUERY).collect())
         check_next_query(opened)
@@ -233,14 +235,15 @@ def test_a_query_cancelled_at_any_moment_leaves_nothing(table: Path, tmp_path: P
 
 _VICTIM = """
 import sys, bireme as bm
-from bireme.storage import spill
-real, count = spill._write_all, [0]
-def telling(path, offset, pieces):
-    real(path, offset, pieces)
+from bireme.backends.native.spill_files import NativeSpillFiles
+real, count = NativeSpillFiles.write, [0]
+def telling(*given):
+    checksum = real(*given)
     count[0] += 1
     if count[0] == 3:
         print("spilling", flush=True)
-spill._write_all = telling
+    return checksum
+NativeSpillFiles.write = telling
 session = bm.connect(threads=2, memory_limit=sys.argv[2], spill_folder=sys.argv[3])
 session.register("t", sys.argv[1])
 session.sql(sys.argv[4]).collect()

@@ -54,7 +54,7 @@ class Run:
             # Where these are low, every batch that waits is demoted.
             watermark_start=2e-7 if low else 0.85,
             watermark_stop=1e-7 if low else 0.65,
-            spill_folder=Path("simulated"),
+            spill_folders=(Path("simulated"),),
             spill_bytes_max=1 << 30,
             edge_bytes_max=rng.choice((1, 500, 1 << 20)),
         )

@@ -104,7 +104,7 @@ class Ring:
         config = Config(
             threads=1,
             memory_bytes_max=self.plan.room,
-            spill_folder=Path("simulated"),
+            spill_folders=(Path("simulated"),),
             spill_bytes_max=1 << 30,
             receive_bytes_max=self.plan.window,
         )

@@ -12,17 +12,27 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from bireme.backends.native.spill_files import NativeSpillFiles
 from bireme.errors import SpillCorrupt, SpillFailed
 from bireme.storage.memory import MemorySpillStore
 from bireme.storage.spill import LocalSpillStore
 
 MAKERS = {
     "memory": lambda folder, bytes_max=1 << 30: MemorySpillStore(bytes_max=bytes_max),
-    "local": lambda folder, bytes_max=1 << 30: LocalSpillStore(folder, bytes_max=bytes_max),
-    "local, a segment a batch": lambda folder, bytes_max=1 << 30: LocalSpillStore(
-        folder, bytes_max=bytes_max, segment_bytes=1
+    "plain files": lambda folder, bytes_max=1 << 30: LocalSpillStore([folder], bytes_max=bytes_max),
+    "a segment a batch": lambda folder, bytes_max=1 << 30: LocalSpillStore(
+        [folder], bytes_max=bytes_max, segment_bytes=1
+    ),
+    "direct IO": lambda folder, bytes_max=1 << 30: native_store(folder, bytes_max=bytes_max),
+    "through the cache": lambda folder, bytes_max=1 << 30: native_store(folder, bytes_max=bytes_max, direct=False),
+    "three folders": lambda folder, bytes_max=1 << 30: native_store(
+        folder / "a", folder / "b", folder / "c", bytes_max=bytes_max, segment_bytes=100_000
     ),
 }
+
+
+def native_store(*folders, bytes_max=1 << 30, **options):
+    return LocalSpillStore(folders, bytes_max=bytes_max, files=NativeSpillFiles(), **options)
 
 
 def batch_of(rows, start=0):
@@ -65,6 +75,7 @@ def test_a_slice_takes_room_for_its_own_rows_only(make):
     store = make()
     ticket = store.write(batch_of(10_000).slice(500, 10))
     assert ticket.length < 10_000
+    assert ticket.length <= ticket.stored < 14_096
     assert store.read(ticket).equals(batch_of(10, start=500))
     store.close()
 
@@ -79,7 +90,7 @@ def test_equal_names_and_no_names_are_kept(make):
 def test_dropping_everything_gives_all_room_back(make):
     store = make()
     tickets = [store.write(batch_of(100)) for _ in range(5)]
-    assert store.bytes_used >= sum(ticket.length for ticket in tickets)
+    assert store.bytes_used >= sum(ticket.stored for ticket in tickets)
     for ticket in tickets:
         store.drop(ticket)
     assert store.bytes_used == 0
@@ -102,7 +113,7 @@ def test_the_quota_is_named_and_leaves_the_store_usable(make):
     kept = store.write(batch_of(100))
     with pytest.raises(SpillFailed, match="limit"):
         store.write(batch_of(10_000))
-    assert store.bytes_used == kept.length
+    assert store.bytes_used == kept.stored
     assert store.read(kept).equals(batch_of(100))
     store.close()
 
@@ -173,13 +184,13 @@ def segment_file(folder: Path, ticket):
 
 
 def test_an_unused_store_makes_no_folder(tmp_path):
-    store = LocalSpillStore(tmp_path / "spill", bytes_max=1)
+    store = LocalSpillStore([tmp_path / "spill"], bytes_max=1)
     store.close()
     assert files_below(tmp_path) == []
 
 
 def test_close_leaves_nothing(tmp_path):
-    store = LocalSpillStore(tmp_path, bytes_max=1 << 30)
+    store = LocalSpillStore([tmp_path], bytes_max=1 << 30)
     store.write(batch_of(10))
     assert len(files_below(tmp_path)) == 3
     store.close()
@@ -188,7 +199,7 @@ def test_close_leaves_nothing(tmp_path):
 
 @pytest.mark.parametrize("where", [0, 5, 0.5, -1])
 def test_any_flipped_bit_is_noticed(tmp_path, where):
-    store = LocalSpillStore(tmp_path, bytes_max=1 << 30)
+    store = LocalSpillStore([tmp_path], bytes_max=1 << 30)
     first, second = store.write(batch_of(100)), store.write(batch_of(200))
     position = int(where * second.length) if isinstance(where, float) else where % second.length
     with segment_file(tmp_path, second).open("r+b") as file:
@@ -203,7 +214,7 @@ def test_any_flipped_bit_is_noticed(tmp_path, where):
 
 
 def test_a_shortened_segment_is_noticed(tmp_path):
-    store = LocalSpillStore(tmp_path, bytes_max=1 << 30)
+    store = LocalSpillStore([tmp_path], bytes_max=1 << 30)
     ticket = store.write(batch_of(100))
     os.truncate(segment_file(tmp_path, ticket), ticket.length - 1)
     with pytest.raises(SpillCorrupt):
@@ -212,7 +223,7 @@ def test_a_shortened_segment_is_noticed(tmp_path):
 
 
 def test_a_folder_that_vanished_is_named(tmp_path):
-    store = LocalSpillStore(tmp_path / "spill", bytes_max=1 << 30)
+    store = LocalSpillStore([tmp_path / "spill"], bytes_max=1 << 30)
     ticket = store.write(batch_of(100))
     segment_file(tmp_path / "spill", ticket).unlink()
     with pytest.raises(SpillFailed, match="spill"):
@@ -222,25 +233,25 @@ def test_a_folder_that_vanished_is_named(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("not a folder")
-    store = LocalSpillStore(tmp_path / "file" / "spill", bytes_max=1 << 30)
+    store = LocalSpillStore([tmp_path / "file" / "spill"], bytes_max=1 << 30)
     with pytest.raises(SpillFailed, match="choose another folder"):
         store.write(batch_of(1))
     store.close()
 
 
 def test_a_full_disk_leaves_nothing_of_the_write(tmp_path):
-    store = LocalSpillStore(tmp_path, bytes_max=1 << 30)
+    store = LocalSpillStore([tmp_path], bytes_max=1 << 30)
     kept = store.write(batch_of(100))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     # A limit on the size of files fails a write after its first bytes, as a full disk does.
-    resource.setrlimit(resource.RLIMIT_FSIZE, (kept.length + 1000, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (kept.stored + 1000, before[1]))
     try:
         with pytest.raises(SpillFailed, match="cannot write"):
             store.write(batch_of(1000))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert store.bytes_used == kept.length
-    assert segment_file(tmp_path, kept).stat().st_size == kept.length
+    assert store.bytes_used == kept.stored
+    assert segment_file(tmp_path, kept).stat().st_size == kept.stored
     assert store.read(kept).equals(batch_of(100))
     after = store.write(batch_of(1000))
     assert store.read(after).equals(batch_of(1000))
@@ -248,7 +259,7 @@ def test_a_full_disk_leaves_nothing_of_the_write(tmp_path):
 
 
 def test_a_failed_first_write_leaves_no_segment(tmp_path):
-    store = LocalSpillStore(tmp_path, bytes_max=1 << 30)
+    store = LocalSpillStore([tmp_path], bytes_max=1 << 30)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
     try:
@@ -262,11 +273,11 @@ def test_a_failed_first_write_leaves_no_segment(tmp_path):
 
 
 def test_segments_are_cut_and_go_one_by_one(tmp_path):
-    store = LocalSpillStore(tmp_path, bytes_max=1 << 30, segment_bytes=100_000)
+    store = LocalSpillStore([tmp_path], bytes_max=1 << 30, segment_bytes=100_000)
     tickets = [store.write(batch_of(500)) for _ in range(12)]
     segments = {ticket.segment for ticket in tickets}
     assert len(segments) > 2
-    assert all(ticket.offset + ticket.length <= 100_000 for ticket in tickets)
+    assert all(ticket.offset + ticket.stored <= 100_000 for ticket in tickets)
     for ticket in tickets[:-1]:
         store.drop(ticket)
     names = [path.name for path in tmp_path.rglob("*") if path.name.isdecimal()]
@@ -279,7 +290,7 @@ import sys
 from pathlib import Path
 import pyarrow as pa
 from bireme.storage.spill import LocalSpillStore
-store = LocalSpillStore(Path(sys.argv[1]), bytes_max=1 << 30)
+store = LocalSpillStore([Path(sys.argv[1])], bytes_max=1 << 30)
 store.write(pa.record_batch({"a": [1, 2, 3]}))
 import os
 os._exit(0)
@@ -287,12 +298,12 @@ os._exit(0)
 
 
 def test_what_a_killed_process_left_is_removed_and_the_living_are_not(tmp_path):
-    living = LocalSpillStore(tmp_path, bytes_max=1 << 30)
+    living = LocalSpillStore([tmp_path], bytes_max=1 << 30)
     ticket = living.write(batch_of(10))
     mine = files_below(tmp_path)
     subprocess.run([sys.executable, "-c", ORPHAN, str(tmp_path)], check=True, timeout=60)
     assert len(files_below(tmp_path)) == 2 * len(mine)
-    LocalSpillStore(tmp_path, bytes_max=1 << 30).close()
+    LocalSpillStore([tmp_path], bytes_max=1 << 30).close()
     assert files_below(tmp_path) == mine
     assert living.read(ticket).equals(batch_of(10))
     living.close()

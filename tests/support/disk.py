@@ -96,7 +96,7 @@ class MemorySpill:
         self._next += 1
         self._kept[self._next] = data
         self.writes += 1
-        return SpillTicket(0, self._next, len(data), checksum)
+        return SpillTicket(0, self._next, len(data), checksum, len(data))
 
     def read(self, ticket: SpillTicket) -> pa.RecordBatch:
         if self._rng.random() < self._faults.spill_read_fails:
@@ -109,6 +109,9 @@ class MemorySpill:
 
     def drop(self, ticket: SpillTicket) -> None:
         del self._kept[ticket.offset]
+
+    def take_notes(self) -> list[str]:
+        return []
 
     def close(self) -> None:
         self._kept.clear()

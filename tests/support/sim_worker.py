@@ -53,8 +53,8 @@ class Plan:
             io_threads=rng.choice((1, 2)),
             memory_bytes_max=room,
             pinned_bytes_max=rng.choice((0, 0, MIB, 2 * MIB)),
-            spill_folder=Path("simulated"),
-            spill_bytes_max=rng.choice((1 << 30, 1 << 30, 3_000)),
+            spill_folders=(Path("simulated"),),
+            spill_bytes_max=rng.choice((1 << 30, 1 << 30, 30_000)),
             preload_bytes_max=rng.choice((1, 60, 1 << 20)),
             preload_ahead_count_max=rng.choice((1, 3, 16)),
             result_bytes_max=rng.choice((1, 50, 1 << 20)),
@@ -219,7 +219,7 @@ class SimRun:
         self.outcome.failed[name] = self.outcome.failed.get(name, 0) + 1
         disk = self.source.faulted + self.spill.faulted + self.spill.flipped > 0
         # Only states cannot be moved; batches can, unless the disk takes none.
-        tight = self.stateful or disk or self.plan.config.spill_bytes_max < 10_000
+        tight = self.stateful or disk or self.plan.config.spill_bytes_max < 100_000
         match error:
             case Overflow() if stages.counts.failures:
                 return
@@ -227,7 +227,7 @@ class SimRun:
                 return
             case StorageError() if disk:
                 return
-            case SpillFailed() if self.plan.config.spill_bytes_max < 10_000:
+            case SpillFailed() if self.plan.config.spill_bytes_max < 100_000:
                 return
             case OutOfRoom() if stages.counts.shortages or (tight and self.plan.config.memory_bytes_max < 1 << 20):
                 return

@@ -48,7 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dialect", default="duckdb", help="the dialect the query is written in (default: duckdb)")
     parser.add_argument("--memory-limit", default=None, help="memory for the query, such as 4GiB")
     parser.add_argument("--threads", type=int, default=None, help="compute threads (default: all cores)")
-    parser.add_argument("--spill-folder", default=None, help="where batches go when memory is short")
+    parser.add_argument(
+        "--spill-folder",
+        action="append",
+        default=None,
+        help="where batches go when memory is short; may be repeated",
+    )
+    parser.add_argument("--spill-limit", default=None, help="how much may be there, such as 100GiB")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -62,7 +68,10 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.own_process:
             gc.freeze()  # they stay until the process ends, so they need not be looked at later either
     with connect(
-        memory_limit=arguments.memory_limit, threads=arguments.threads, spill_folder=arguments.spill_folder
+        memory_limit=arguments.memory_limit,
+        threads=arguments.threads,
+        spill_folder=arguments.spill_folder,
+        spill_limit=arguments.spill_limit,
     ) as session:
         _register(session, arguments)
         if arguments.cache:

@@ -163,11 +163,25 @@ class RoomWanted(NamedTuple):
     """Someone needed `nbytes` on a tier that had no room; `held` is what the tier held then."""
 
     query: QueryId
+    pipeline: PipelineId | None
     tier: Tier
     nbytes: int
     held: int
     limit: int
     purpose: str
+    cause: EventId = NO_CAUSE
+
+
+class RoomGiven(NamedTuple):
+    """The wait of a RoomWanted is over; `how` says by what."""
+
+    query: QueryId
+    pipeline: PipelineId | None
+    tier: Tier
+    nbytes: int
+    seconds: float
+    purpose: str
+    how: str
     cause: EventId = NO_CAUSE
 
 
@@ -225,22 +239,29 @@ class PartitionInBits(NamedTuple):
 
 
 class Demoted(NamedTuple):
+    """`nbytes` in memory take `stored_bytes` on the lower tier; `why` says for whom room was made."""
+
     query: QueryId
     edge: EdgeId
     batch: BatchId
     source: Tier
     target: Tier
     nbytes: int
+    stored_bytes: int
     seconds: float
+    why: str
     cause: EventId = NO_CAUSE
 
 
 class Promoted(NamedTuple):
+    """`ahead` of use, by Pre-Load; else somebody waited for it."""
+
     query: QueryId
     edge: EdgeId
     batch: BatchId
     source: Tier
     nbytes: int
+    stored_bytes: int
     seconds: float
     ahead: bool
     cause: EventId = NO_CAUSE
@@ -252,6 +273,14 @@ class MoveFailed(NamedTuple):
     batch: BatchId
     target: Tier
     reason: str
+    cause: EventId = NO_CAUSE
+
+
+class SpillNoted(NamedTuple):
+    """The spill store, with a batch of `query`, did something on its own: a fallback, a folder passed over."""
+
+    query: QueryId
+    text: str
     cause: EventId = NO_CAUSE
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.tier import Tier
 from bireme.observe import event as events
+from bireme.observe.moves import Moves
 from bireme.records import dataclass
 from bireme.units import format_bytes, format_rows, format_seconds
 
@@ -32,6 +33,8 @@ class PipelineProfile:
     state_bytes_peak: int = 0
     run_seconds: float = 0.0
     wait_seconds: float = 0.0
+    room_waits: int = 0
+    room_seconds: float = 0.0
     retries: int = 0
     reliefs: int = 0
     relieved_bytes: int = 0
@@ -64,12 +67,15 @@ class PipelineProfile:
 class EdgeProfile:
     """What moved through the tiers on one edge."""
 
-    demoted_bytes: int = 0
-    demoted_count: int = 0
-    disk_bytes: int = 0
-    promoted_bytes: int = 0
-    promoted_count: int = 0
-    move_seconds: float = 0.0
+    moves: dict[tuple[Tier, Tier], Moves] = field(default_factory=dict)
+    reasons: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+
+    def between(self, source: Tier, target: Tier) -> Moves:
+        found = self.moves.get((source, target))
+        if found is None:
+            found = self.moves[source, target] = Moves()
+        return found
 
 
 class Profile:
@@ -77,8 +83,10 @@ class Profile:
 
     def __init__(self, names: Mapping[PipelineId, str] | None = None) -> None:
         self.names: dict[PipelineId, str] = dict(names or {})
+        self.edge_names: dict[EdgeId, str] = {}
         self.pipelines: dict[PipelineId, PipelineProfile] = {}
         self.edges: dict[EdgeId, EdgeProfile] = {}
+        self.notes: list[str] = []
         self.heard = 0
         self.outcome = ""
         self.seconds = 0.0
@@ -92,7 +100,15 @@ class Profile:
 
     @property
     def spilled_bytes(self) -> int:
-        return sum(edge.disk_bytes for edge in self.edges.values())
+        """Bytes, as they were in memory, of all batches that went to disk."""
+        return sum(
+            [
+                moves.nbytes
+                for edge in self.edges.values()
+                for (_, target), moves in edge.moves.items()
+                if target is Tier.DISK
+            ]
+        )
 
     def hear(self, event: events.Event) -> None:
         self.heard += 1
@@ -119,7 +135,11 @@ class Profile:
             _line(self.names.get(identity, f"pipeline {identity}"), self.pipelines.get(identity, PipelineProfile()))
             for identity in known
         ]
-        return "\n".join([*lines, self._summary()])
+        moved = [
+            _edge_line(self.edge_names.get(identity, f"{identity}"), edge)
+            for identity, edge in sorted(self.edges.items())
+        ]
+        return "\n".join([*lines, *moved, *self.notes, self._summary()])
 
     def _summary(self) -> str:
         parts = [f"{self.outcome or 'running'} in {format_seconds(self.seconds)}"]
@@ -207,16 +227,25 @@ class Profile:
 
     def _demoted(self, event: events.Demoted) -> None:
         into = self.edge(event.edge)
-        into.demoted_bytes += event.nbytes
-        into.demoted_count += 1
-        into.disk_bytes += event.nbytes if event.target is Tier.DISK else 0
-        into.move_seconds += event.seconds
+        into.between(event.source, event.target).add(event.nbytes, event.stored_bytes, event.seconds)
+        into.reasons[event.why] += 1
 
     def _promoted(self, event: events.Promoted) -> None:
-        into = self.edge(event.edge)
-        into.promoted_bytes += event.nbytes
-        into.promoted_count += 1
-        into.move_seconds += event.seconds
+        moves = self.edge(event.edge).between(event.source, Tier.DEVICE)
+        moves.add(event.nbytes, event.stored_bytes, event.seconds, ahead=event.ahead)
+
+    def _move_failed(self, event: events.MoveFailed) -> None:
+        self.edge(event.edge).faults[event.reason] += 1
+
+    def _spill_noted(self, event: events.SpillNoted) -> None:
+        if event.text not in self.notes:
+            self.notes.append(event.text)
+
+    def _room_given(self, event: events.RoomGiven) -> None:
+        if event.pipeline is not None:
+            into = self.pipeline(event.pipeline)
+            into.room_waits += 1
+            into.room_seconds += event.seconds
 
     def _overbooked(self, event: events.Overbooked) -> None:
         self.overbooked_bytes = max(self.overbooked_bytes, event.over)
@@ -247,6 +276,9 @@ _FOLDS: dict[type, Callable[[Profile, Any], None]] = {
     events.CacheRead: Profile._cache_read,
     events.Demoted: Profile._demoted,
     events.Promoted: Profile._promoted,
+    events.MoveFailed: Profile._move_failed,
+    events.SpillNoted: Profile._spill_noted,
+    events.RoomGiven: Profile._room_given,
     events.Overbooked: Profile._overbooked,
     events.OutputDropped: Profile._dropped,
     events.QueryEnded: Profile._query_ended,
@@ -269,6 +301,8 @@ def _line(name: str, pipeline: PipelineProfile) -> str:
         f"ran {format_seconds(pipeline.run_seconds)}",
         f"waited {format_seconds(pipeline.wait_seconds)}",
     ]
+    if pipeline.room_waits:
+        parts.append(f"stood in line for memory {pipeline.room_waits} times, {format_seconds(pipeline.room_seconds)}")
     if pipeline.tasks_on_loop:
         parts.append(f"{pipeline.tasks_on_loop} tasks on the loop")
     if pipeline.state_bytes_peak:
@@ -301,6 +335,26 @@ def _line(name: str, pipeline: PipelineProfile) -> str:
     if pipeline.retries:
         parts.append(f"{pipeline.retries} retries")
     return ", ".join(parts + pipeline.notes)
+
+
+def _edge_line(name: str, edge: EdgeProfile) -> str:
+    """What went down and up on one edge, and why."""
+    parts = [_moves(source, target, moves) for (source, target), moves in sorted(edge.moves.items()) if moves.count]
+    if edge.reasons:
+        parts.append(", ".join(f"{count} {why}" for why, count in edge.reasons.items()))
+    parts += [f"{count} moves failed: {reason}" for reason, count in edge.faults.items()]
+    return f"edge {name}: {'; '.join(parts)}"
+
+
+def _moves(source: Tier, target: Tier, moves: Moves) -> str:
+    stored = "" if moves.stored_bytes == moves.nbytes else f" ({format_bytes(moves.stored_bytes)} there)"
+    text = (
+        f"{source.name} to {target.name} {moves.count} batches, {format_bytes(moves.nbytes)}{stored} "
+        f"in {format_seconds(moves.seconds)}"
+    )
+    if target is Tier.DEVICE:
+        text += f", {moves.ahead_count} ahead of use, {moves.count - moves.ahead_count} waited for"
+    return text
 
 
 def _scan_parts(pipeline: PipelineProfile) -> list[str]:

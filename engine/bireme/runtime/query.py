@@ -86,6 +86,7 @@ class Query:
     async def _clean_up(self) -> None:
         """Runs to its end, however often the query is cancelled meanwhile."""
         graph = self.graph
+        self.profile.edge_names |= {edge: holder.edge.name for edge, holder in graph.holders.items()}
         graph.close()
         while not self._lost:
             try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from types import TracebackType
 from typing import Any
@@ -20,6 +20,7 @@ from bireme.data.batch import Batch
 from bireme.data.ids import QueryId
 from bireme.data.tier import Tier
 from bireme.errors import EngineBug
+from bireme.observe.moves import Moves
 from bireme.observe.recorder import Recorder
 from bireme.operators.base import StageSet
 from bireme.plan.physical import Dag
@@ -35,7 +36,7 @@ from bireme.runtime.memory.ledger import Ledger, Use
 from bireme.runtime.memory.mover import Mover
 from bireme.runtime.memory.pinned_pool import PinnedPool
 from bireme.runtime.memory.pool_share import PoolShare, Quota
-from bireme.runtime.memory.room import Room
+from bireme.runtime.memory.room import Purpose, Room, Waits
 from bireme.runtime.network.executor import NetworkExecutor
 from bireme.runtime.pipeline import LivePipeline
 from bireme.runtime.preload.executor import PreloadExecutor
@@ -52,7 +53,9 @@ MakeThreads = Callable[[str, int], Threads]
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatistics:
-    """What a worker holds and does now. Bytes are per tier."""
+    """What a worker holds and does now. Bytes are per tier; `moves` all those between two tiers so far, `waits` those
+    of all who stood in line for memory.
+    """
 
     queries: int
     tasks_running: int
@@ -64,6 +67,8 @@ class WorkerStatistics:
     state_bytes: int
     cache_bytes: int
     spill_bytes: int
+    moves: dict[tuple[Tier, Tier], Moves]
+    waits: dict[Purpose, Waits]
     waiting_for_room: int
     events: int
     holders: tuple[HolderStatistics, ...]
@@ -295,6 +300,8 @@ class Worker:
             state_bytes=self.ledger.used(Tier.DEVICE, Use.STATE) + self.ledger.used(Tier.DEVICE, Use.LEAVING),
             cache_bytes=self.cache.nbytes,
             spill_bytes=self._spill.bytes_used,
+            moves={edge: replace(moves) for edge, moves in self.mover.totals.items()},
+            waits={purpose: replace(waits) for purpose, waits in self.room.waits.items()},
             waiting_for_room=len(self.room.wants),
             events=self.recorder.count,
             holders=tuple(holder.statistics() for holder in self._holders()),

@@ -1,4 +1,4 @@
-"""What a session lives on: the backend's kernels, and a worker with the files it reads and the folder it spills to."""
+"""What a session lives on: the backend's kernels, and a worker with the files it reads and the folders it spills to."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bireme.runtime.worker import Worker
 from bireme.session.loop_thread import LoopThread
 from bireme.storage.local import LocalByteSource, RangeReader
 from bireme.storage.spill import LocalSpillStore
+from bireme.storage.spill_file import SpillFiles
 
 
 def kernels_of(backend: str) -> Kernels:
@@ -37,6 +38,15 @@ def range_reader_of(backend: str) -> RangeReader | None:
     return read_ranges
 
 
+def spill_files_of(backend: str) -> SpillFiles | None:
+    """How that backend writes spilled batches to files; None where it does not care."""
+    if backend != "native":
+        return None
+    from bireme.backends.native.spill_files import NativeSpillFiles
+
+    return NativeSpillFiles()
+
+
 def _memory_of(backend: str) -> tuple[Quota | None, Meter | None]:
     """What limits the pool of that backend, and what measures its kernels; None where it has none."""
     if backend != "native":
@@ -51,7 +61,12 @@ class House:
 
     def __init__(self, config: Config, reader: RangeReader | None) -> None:
         self._source = LocalByteSource(reader=reader)
-        self._spill = LocalSpillStore(config.spill_folder, bytes_max=config.spill_bytes_max)
+        self._spill = LocalSpillStore(
+            config.spill_folders,
+            bytes_max=config.spill_bytes_max,
+            files=spill_files_of(config.backend),
+            direct=config.spill_direct,
+        )
         quota, meter = _memory_of(config.backend)
         self._worker = Worker(config, source=self._source, spill=self._spill, quota=quota, meter=meter)
 

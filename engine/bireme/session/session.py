@@ -46,19 +46,26 @@ def connect(
     *,
     memory_limit: str | int | None = None,
     threads: int | None = None,
-    spill_folder: str | Path | None = None,
+    spill_folder: str | Path | Sequence[str | Path] | None = None,
+    spill_limit: str | int | None = None,
     backend: str | None = None,
     levers: Levers | str | None = None,
 ) -> Session:
     """Starts a session.
 
     `memory_limit` (bytes, or a text such as "4GiB") is for all queries of the session together, `threads` is the number
-    of compute threads; both default to what the machine has. `levers` switches techniques off (`"-clustering"`), to see
+    of compute threads; both default to what the machine has. What does not fit goes to `spill_folder`, or to several in
+    turn, at most `spill_limit` of it. `levers` switches techniques off (`"-clustering"`), to see
     what they bring. Settings not given come from `BIREME_…` variables. Raises ConfigError.
     """
     return Session(
         config_from(
-            threads=threads, memory_limit=memory_limit, spill_folder=spill_folder, backend=backend, levers=levers
+            threads=threads,
+            memory_limit=memory_limit,
+            spill_folder=spill_folder,
+            spill_limit=spill_limit,
+            backend=backend,
+            levers=levers,
         )
     )
 

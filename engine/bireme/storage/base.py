@@ -147,12 +147,13 @@ class ByteSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SpillTicket:
-    """Where a spilled batch lies; only the store that gave it can read it."""
+    """Where a spilled batch lies; only the store that gave it can read it. `stored` bytes of its medium hold it."""
 
     segment: int
     offset: int
     length: int
     checksum: int
+    stored: int
 
 
 class SpillStore(Protocol):
@@ -167,8 +168,12 @@ class SpillStore(Protocol):
 
     def drop(self, ticket: SpillTicket) -> None: ...
 
+    def take_notes(self) -> list[str]:
+        """What the store did on its own since it was last asked: fallbacks, folders passed over. Never blocks."""
+        ...
+
     def close(self) -> None:
-        """Drops everything and removes the store's own folder."""
+        """Drops everything and removes the store's own folders."""
         ...
 
     @property

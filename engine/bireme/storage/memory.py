@@ -88,7 +88,7 @@ class MemorySpillStore:
             place = self._next
             self._next += 1
             self._batches[place] = b"".join(piece.to_pybytes() for piece in pieces)
-        return SpillTicket(place, 0, length, checksum(pieces))
+        return SpillTicket(place, 0, length, checksum(pieces), length)
 
     def read(self, ticket: SpillTicket) -> pa.RecordBatch:
         with self._lock:
@@ -107,6 +107,9 @@ class MemorySpillStore:
     def drop(self, ticket: SpillTicket) -> None:
         with self._lock:
             self._batches.pop(ticket.segment, None)
+
+    def take_notes(self) -> list[str]:
+        return []
 
     def close(self) -> None:
         with self._lock:

@@ -195,7 +195,14 @@ class ComputeExecutor:
         self._asking = True
         purpose = Purpose.PRODUCE if task.kind is TaskKind.SPLIT else Purpose.CONSUME
         try:
-            return await self._room.reserve(Tier.DEVICE, need, Use.TASK, purpose=purpose, query=supplier.query)
+            return await self._room.reserve(
+                Tier.DEVICE,
+                need,
+                Use.TASK,
+                purpose=purpose,
+                query=supplier.query,
+                pipeline=supplier.pipeline.id,
+            )
         except (OutOfRoom, SpillFailed) as error:
             supplier.fail(None, error)
             return None

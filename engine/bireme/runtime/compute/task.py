@@ -22,6 +22,7 @@ from bireme.data.record import joined, longer
 from bireme.errors import OutOfRoom
 from bireme.observe.event import Event, Noted, SplitScanned, TaskEnded
 from bireme.operators.base import Aside, Emission, Output, Round, RoundCall, Stage
+from bireme.plan.physical import Pipeline
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.column_cache import Lease
 from bireme.runtime.holder.state import Entry
@@ -280,6 +281,9 @@ class Supplier(Protocol):
 
     @property
     def query(self) -> QueryId: ...
+
+    @property
+    def pipeline(self) -> Pipeline: ...
 
     @property
     def repeatable(self) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Final, Protocol
 
 from bireme.data.ids import EventId, QueryId
 from bireme.data.tier import Tier
@@ -26,6 +26,11 @@ from bireme.runtime.memory.mover import Mover
 from bireme.runtime.memory.policy import Candidate, Need, State, excess, next_resort
 from bireme.runtime.memory.room import Purpose, Room, Want
 
+_WHY: Final = {
+    Need.WATERMARK: "to stay below the watermark",
+    Need.PRODUCE: "for what produces",
+    Need.CONSUME: "for what consumes",
+}
 Queued = Callable[[BatchHolder, Entry], bool]
 
 
@@ -146,7 +151,7 @@ class MemoryExecutor:
         choice = next_resort(self._candidates(), states, shortfall - freed, need=need, limit=limit)
         if isinstance(choice, State):
             return await self._relieve(choice, cause) or freed > 0
-        return (bool(choice) and await self._demote(choice, cause)) or freed > 0
+        return (bool(choice) and await self._demote(choice, need, cause)) or freed > 0
 
     async def _relieve(self, state: State, cause: EventId) -> bool:
         keeper: Keeper = state.handle
@@ -156,14 +161,14 @@ class MemoryExecutor:
         after = self._states.get(keeper)
         return after is None or after.nbytes < before
 
-    async def _demote(self, chosen: list[Candidate], cause: EventId) -> bool:
+    async def _demote(self, chosen: list[Candidate], need: Need, cause: EventId) -> bool:
         for victim in chosen:
             holder, entry = victim.handle
             holder.state.start_move(entry)
         self.moving += len(chosen)
         try:
             async with asyncio.TaskGroup() as group:
-                moves = [group.create_task(self._move(victim, cause)) for victim in chosen]
+                moves = [group.create_task(self._move(victim, need, cause)) for victim in chosen]
         finally:
             self.moving -= len(chosen)
         faults = [fault for move in moves if (fault := move.result()) is not None]
@@ -185,9 +190,9 @@ class MemoryExecutor:
             for entry in holder.state.movable(Tier.DEVICE)
         ]
 
-    async def _move(self, victim: Candidate, cause: EventId) -> Exception | None:
+    async def _move(self, victim: Candidate, need: Need, cause: EventId) -> Exception | None:
         holder, entry = victim.handle
-        return await self._mover.demote(holder, entry, cause)
+        return await self._mover.demote(holder, entry, cause, why=_WHY[need])
 
 
 def _place(entry: Entry) -> int:

@@ -7,6 +7,7 @@ failed copy leaves the batch as it was. Copies run on IO threads.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -18,7 +19,8 @@ from bireme.data.ids import EventId
 from bireme.data.packed import pack_joined, unpack
 from bireme.data.tier import Tier
 from bireme.errors import EngineBug, SpillFailed, StorageError
-from bireme.observe.event import Demoted, MoveFailed, Promoted
+from bireme.observe.event import Demoted, MoveFailed, Promoted, SpillNoted
+from bireme.observe.moves import Moves
 from bireme.observe.recorder import Recorder
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.state import Entry
@@ -51,6 +53,7 @@ class Mover:
         self._recorder = recorder
         self._clock = clock
         self.active = 0
+        self.totals: defaultdict[tuple[Tier, Tier], Moves] = defaultdict(Moves)
         self.ended: Callable[[], None] = _silent
         self._drops: dict[int, asyncio.Future[None]] = {}
         self._drop_count = 0
@@ -59,7 +62,7 @@ class Mover:
     def __repr__(self) -> str:
         return f"<Mover: {len(self._drops)} drops under way>"
 
-    async def demote(self, holder: BatchHolder, entry: Entry, cause: EventId) -> Exception | None:
+    async def demote(self, holder: BatchHolder, entry: Entry, cause: EventId, *, why: str) -> Exception | None:
         """Moves a marked DEVICE or PINNED batch down. Returns None or, with the batch where it was, the reason."""
         started, old = self._clock.now(), entry.batch
         try:
@@ -67,12 +70,17 @@ class Mover:
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             self._recorder.record(MoveFailed(holder.query, holder.edge.id, old.id, Tier.DISK, reason, cause))
+            self.totals[old.tier, Tier.DISK].failed += 1
             holder.end_move(entry, old, None)
             return error
-        seconds = self._clock.now() - started
+        finally:
+            for text in self._spill.take_notes():
+                self._recorder.record(SpillNoted(holder.query, text, cause))
+        seconds, stored = self._clock.now() - started, reservation.nbytes
         self._recorder.record(
-            Demoted(holder.query, holder.edge.id, old.id, old.tier, batch.tier, old.nbytes, seconds, cause)
+            Demoted(holder.query, holder.edge.id, old.id, old.tier, batch.tier, old.nbytes, stored, seconds, why, cause)
         )
+        self.totals[old.tier, batch.tier].add(old.nbytes, stored, seconds)
         holder.end_move(entry, batch, reservation)
         self._free_body(old)
         return None
@@ -85,11 +93,16 @@ class Mover:
             if content.num_rows != old.rows:
                 raise EngineBug(f"{old!r} came back from {old.tier.name} with {content.num_rows} rows")
         except BaseException:
+            self.totals[old.tier, Tier.DEVICE].failed += 1
             room.release()
             holder.end_move(entry, old, None)
             raise
         seconds = self._clock.now() - started
-        self._recorder.record(Promoted(holder.query, holder.edge.id, old.id, old.tier, old.nbytes, seconds, ahead))
+        stored = _stored(old)
+        self._recorder.record(
+            Promoted(holder.query, holder.edge.id, old.id, old.tier, old.nbytes, stored, seconds, ahead)
+        )
+        self.totals[old.tier, Tier.DEVICE].add(old.nbytes, stored, seconds, ahead=ahead)
         holder.end_move(entry, old.moved(Tier.DEVICE, content), room)
         self._free_body(old)
 
@@ -124,6 +137,8 @@ class Mover:
         try:
             content = old.content if old.tier is Tier.DEVICE else await self._run(self._read, old)
             ticket = await self._run(self._spill.write, content)
+            # What it takes there is a fact.
+            reservation.resize(ticket.stored)
         except BaseException:
             reservation.release()
             raise
@@ -172,6 +187,12 @@ class Mover:
             raise
         except OSError as error:
             raise StorageError(f"moving a batch failed: {error}") from error
+
+
+def _stored(batch: Batch) -> int:
+    """What a batch takes of a tier below DEVICE."""
+    stored: int = batch.body.stored if batch.tier is Tier.DISK else batch.body.nbytes
+    return stored
 
 
 def _silent() -> None:

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 
-from bireme.data.ids import QueryId
+from bireme.data.ids import PipelineId, QueryId
 from bireme.data.tier import Tier
 from bireme.errors import BiremeError, OutOfRoom, SpillFailed
-from bireme.observe.event import NO_CAUSE, Overbooked, RoomWanted
+from bireme.observe.event import NO_CAUSE, Overbooked, RoomGiven, RoomWanted
 from bireme.observe.recorder import Recorder
 from bireme.runtime.memory.ledger import Ledger, Reservation, Use
 from bireme.units import format_bytes
@@ -31,18 +32,32 @@ class Purpose(Enum):
     PRODUCE = "to produce"
 
 
+@dataclass(slots=True)
+class Waits:
+    """Who waited for room: how often, how long in all, and how often they were let through over the limit."""
+
+    count: int = 0
+    seconds: float = 0.0
+    forced: int = 0
+
+
 class Want:
     """One request in line."""
 
-    __slots__ = ("event", "future", "nbytes", "purpose", "query", "tier", "use")
+    __slots__ = ("event", "forced", "future", "nbytes", "pipeline", "purpose", "query", "since", "tier", "use")
 
-    def __init__(self, tier: Tier, nbytes: int, use: Use, purpose: Purpose, query: QueryId) -> None:
+    def __init__(
+        self, tier: Tier, nbytes: int, use: Use, purpose: Purpose, query: QueryId, pipeline: PipelineId | None
+    ) -> None:
         self.tier = tier
         self.nbytes = nbytes
         self.use = use
         self.purpose = purpose
         self.query = query
+        self.pipeline = pipeline
         self.event = NO_CAUSE
+        self.forced = ""
+        self.since = asyncio.get_running_loop().time()
         self.future: asyncio.Future[Reservation] = asyncio.get_running_loop().create_future()
 
     def __repr__(self) -> str:
@@ -64,6 +79,7 @@ class Room:
         self._wants: list[Want] = []
         self._timer: asyncio.TimerHandle | None = None
         self._forced: Reservation | None = None
+        self.waits = {purpose: Waits() for purpose in Purpose}
         ledger.shrunk = self._shrunk
 
     def __repr__(self) -> str:
@@ -78,14 +94,23 @@ class Room:
         """A reservation, or None where it does not fit now."""
         return self.ledger.reserve(tier, nbytes, use)
 
-    async def reserve(self, tier: Tier, nbytes: int, use: Use, *, purpose: Purpose, query: QueryId) -> Reservation:
+    async def reserve(
+        self,
+        tier: Tier,
+        nbytes: int,
+        use: Use,
+        *,
+        purpose: Purpose,
+        query: QueryId,
+        pipeline: PipelineId | None = None,
+    ) -> Reservation:
         """A reservation, waiting for it. Raises OutOfRoom or SpillFailed where nothing can move."""
         nbytes = min(nbytes, self.ledger.limits[tier])
         if not self._wants:
             granted = self.ledger.reserve(tier, nbytes, use)
             if granted is not None:
                 return granted
-        want = Want(tier, nbytes, use, purpose, query)
+        want = Want(tier, nbytes, use, purpose, query, pipeline)
         self._enqueue(want)
         try:
             return await want.future
@@ -97,6 +122,20 @@ class Room:
             if want in self._wants:
                 self._wants.remove(want)
             self._arm()
+            self._tell_end(want)
+
+    def _tell_end(self, want: Want) -> None:
+        future = want.future
+        given = future.done() and not future.cancelled() and future.exception() is None
+        how = (want.forced or "room came") if given else "given up"
+        seconds = asyncio.get_running_loop().time() - want.since
+        waits = self.waits[want.purpose]
+        waits.count += 1
+        waits.seconds += seconds
+        waits.forced += bool(want.forced)
+        self._recorder.record(
+            RoomGiven(want.query, want.pipeline, want.tier, want.nbytes, seconds, want.purpose.value, how, want.event)
+        )
 
     def refuse(self, want: Want, spill_fault: Exception | None = None) -> None:
         """The Memory executor cannot move anything for `want`, because of `spill_fault` where there is one. It waits on
@@ -131,6 +170,7 @@ class Room:
         want.event = self._recorder.record(
             RoomWanted(
                 want.query,
+                want.pipeline,
                 want.tier,
                 want.nbytes,
                 ledger.totals[want.tier],
@@ -181,6 +221,7 @@ class Room:
         self._forced = granted
         over = -self.ledger.free(want.tier)
         self._recorder.record(Overbooked(want.query, want.tier, want.nbytes, over, reason, want.event))
+        want.forced = reason
         want.future.set_result(granted)
         if want in self._wants:
             self._wants.remove(want)

@@ -194,7 +194,14 @@ class PreloadExecutor:
 
     async def _wait_room(self, scan: LivePipeline, nbytes: int) -> Reservation | None:
         try:
-            return await self._room.reserve(Tier.DEVICE, nbytes, Use.BUFFER, purpose=Purpose.PRODUCE, query=scan.query)
+            return await self._room.reserve(
+                Tier.DEVICE,
+                nbytes,
+                Use.BUFFER,
+                purpose=Purpose.PRODUCE,
+                query=scan.query,
+                pipeline=scan.pipeline.id,
+            )
         except (OutOfRoom, SpillFailed) as error:
             scan.fail(None, error)
             return None

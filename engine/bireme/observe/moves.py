@@ -1,0 +1,26 @@
+"""What went from one tier to another: sums, for the statistics of a session and the profile of a query."""
+
+from __future__ import annotations
+
+from bireme.records import dataclass
+
+
+@dataclass(slots=True)
+class Moves:
+    """Moves in one direction. `nbytes` are those in memory, `stored_bytes` those on the lower tier; `ahead_count` came
+    up before anybody waited for them. `seconds` are those of all moves, also where they ran side by side.
+    """
+
+    count: int = 0
+    nbytes: int = 0
+    stored_bytes: int = 0
+    seconds: float = 0.0
+    ahead_count: int = 0
+    failed: int = 0
+
+    def add(self, nbytes: int, stored_bytes: int, seconds: float, *, ahead: bool = False) -> None:
+        self.count += 1
+        self.nbytes += nbytes
+        self.stored_bytes += stored_bytes
+        self.seconds += seconds
+        self.ahead_count += ahead

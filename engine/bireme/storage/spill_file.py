@@ -1,0 +1,70 @@
+"""How runs of bytes get into spill files and back: the seam between the spill store and a backend's own file IO.
+
+Rule: a run starts at a block and fills its last one, so that a file can be open for direct IO.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import pyarrow as pa
+
+from bireme.storage.spill_space import in_blocks
+
+_PIECES_A_CALL: Final = 512  # IOV_MAX is 1024 on Linux
+
+
+class SpillFiles(Protocol):
+    """Blocking; any thread. `direct`: its memory is aligned as direct IO needs it."""
+
+    direct: bool
+
+    def write(self, descriptor: int, offset: int, pieces: Sequence[pa.Buffer]) -> int:
+        """Writes the pieces one after the other; gives their checksum. Raises OSError."""
+        ...
+
+    def read(self, descriptor: int, offset: int, length: int) -> tuple[pa.Buffer, int] | None:
+        """Bytes of a file and their checksum; None where the file ends before they do. Raises OSError."""
+        ...
+
+
+class PlainSpillFiles:
+    """Through the page cache, by calls of the standard library."""
+
+    direct = False
+
+    def write(self, descriptor: int, offset: int, pieces: Sequence[pa.Buffer]) -> int:
+        checksum, length = 0, 0
+        for piece in pieces:
+            checksum = zlib.crc32(piece, checksum)
+            length += len(piece)
+        views = [memoryview(piece).cast("B") for piece in pieces if len(piece)]
+        views.append(memoryview(bytes(in_blocks(length) - length)))
+        while views:
+            written = os.pwritev(descriptor, views[:_PIECES_A_CALL], offset)
+            offset += written
+            views = _after(views, written)
+        return checksum
+
+    def read(self, descriptor: int, offset: int, length: int) -> tuple[pa.Buffer, int] | None:
+        packed = pa.allocate_buffer(length)
+        view = memoryview(packed).cast("B")
+        done = 0
+        while done < length:
+            count = os.preadv(descriptor, [view[done:]], offset + done)
+            if count == 0:
+                return None
+            done += count
+        return packed, zlib.crc32(packed)
+
+
+def _after(views: list[memoryview], written: int) -> list[memoryview]:
+    """What is left to write of `views` after their first `written` bytes."""
+    for index, view in enumerate(views):
+        if written < len(view):
+            return [view[written:], *views[index + 1 :]]
+        written -= len(view)
+    return []

@@ -1,0 +1,40 @@
+// Runs of bytes in files, written and read in whole blocks from aligned memory, as direct IO wants them.
+//
+// Rule: a run starts at a block and fills its last one with zeros. It is checksummed while it is copied, so
+// that its bytes come into the cache once. Whether a file is open for direct IO makes no difference here.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "arrow/buffer.hpp"
+
+namespace bireme {
+
+// Of devices and file systems in use none wants more.
+inline constexpr int64_t kFileBlockBytes = 4096;
+
+struct Piece {
+  const uint8_t* bytes;
+  int64_t length;
+};
+
+struct RunWrite {
+  int error = 0;  // an errno, or 0
+  uint32_t checksum = 0;
+};
+
+// Writes the pieces one after the other from `offset` on, which is a multiple of kFileBlockBytes.
+RunWrite write_run(int descriptor, int64_t offset, std::span<const Piece> pieces);
+
+struct RunRead {
+  Buffer memory;
+  int64_t start = 0;  // where in `memory` the run starts
+  int error = 0;
+  bool ended_early = false;  // the file ends before the run does
+  uint32_t checksum = 0;
+};
+
+RunRead read_run(int descriptor, int64_t offset, int64_t length);
+
+}  // namespace bireme
