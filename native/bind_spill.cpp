@@ -88,6 +88,8 @@ nb::object read_pieces(int descriptor, int64_t offset, int64_t length) {
 void bind_spill(nb::module_& module) {
   module.def("crc32c", &checksum_of, nb::arg("pieces"),
              "CRC-32C of the bytes of all pieces, one after the other.");
+  module.def("set_aside", &set_aside, nb::arg("descriptor"), nb::arg("length"),
+             "Has the file system set aside so many bytes of a file, where it can.");
   module.def("write_run", &write_pieces, nb::arg("descriptor"), nb::arg("offset"), nb::arg("pieces"),
              "Writes the pieces one after the other in whole blocks; gives their CRC-32C. Raises OSError.");
   module.def("read_run", &read_pieces, nb::arg("descriptor"), nb::arg("offset"), nb::arg("length"),

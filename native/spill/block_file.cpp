@@ -1,5 +1,6 @@
 #include "spill/block_file.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -98,6 +99,13 @@ class RunWriter {
 };
 
 }  // namespace
+
+void set_aside([[maybe_unused]] int descriptor, [[maybe_unused]] int64_t length) {
+#ifdef __linux__
+  // Not posix_fallocate, which writes zeros where the file system does not know how.
+  [[maybe_unused]] const int refused = fallocate(descriptor, 0, 0, length);
+#endif
+}
 
 RunWrite write_run(int descriptor, int64_t offset, std::span<const Piece> pieces) {
   int64_t total = 0;

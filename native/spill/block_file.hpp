@@ -24,6 +24,10 @@ struct RunWrite {
   uint32_t checksum = 0;
 };
 
+// Has the file system set aside the first `length` bytes, where it can: writes then run side by side, as none
+// makes the file longer. A wish; whether it is granted does not matter.
+void set_aside(int descriptor, int64_t length);
+
 // Writes the pieces one after the other from `offset` on, which is a multiple of kFileBlockBytes.
 RunWrite write_run(int descriptor, int64_t offset, std::span<const Piece> pieces);
 

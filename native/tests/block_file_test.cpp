@@ -81,6 +81,8 @@ struct File {
 void check_runs(int flags) {
   File file(flags);
   if (file.descriptor < 0) return;  // no direct IO here
+  set_aside(file.descriptor, 4096);
+  set_aside(-1, 4096);
   Random random(2);
   int64_t offset = 0;
   for (const int64_t total : {1, 4095, 4096, 4097, 300'000, 1 << 20, (5 << 20) + 17}) {

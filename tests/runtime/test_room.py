@@ -237,9 +237,13 @@ def test_a_request_refused_in_the_step_that_grants_another_is_not_forgotten() ->
         at.ledger.shrunk = lambda tier: None
         held.resize(85)
         at.busy = False
-        # Serves the first in line, and must still answer for the second.
+        # Serves the first in line, and asks once more for the second when that one has gone on.
         at.room.refuse(at.asked[1])
-        await asyncio.wait([small, large], timeout=0.01)
+        await asyncio.wait([small], timeout=0.01)
+        await asyncio.sleep(0)
+        assert at.asked[2:] == at.asked[1:2]
+        at.room.refuse(at.asked[2])
+        await asyncio.wait([large], timeout=0.01)
         assert small.done()
         assert large.done()
 
@@ -256,5 +260,24 @@ def test_a_forced_reservation_that_stays_does_not_stop_the_stall_rule_when_nothi
         at.busy = False
         await asyncio.sleep(0.15)
         assert second.done()
+
+    scene(main)
+
+
+def test_room_that_was_given_and_not_used_yet_is_no_reason_to_refuse_another() -> None:
+    async def main(at: Scene) -> None:
+        at.hold(90, Use.BATCH)
+        at.busy = False
+        first, second = await at.want(20), await at.want(20)
+        at.room.refuse(at.asked[0])
+        # The reader of a batch has room for it now, and has not come to bring it up: nothing is full for good.
+        at.hold(20, Use.BATCH)
+        at.room.refuse(at.asked[1])
+        await asyncio.wait([first], timeout=0.01)
+        assert first.done()
+        assert not second.done()
+        await asyncio.sleep(0)
+        assert len(at.asked) == 3
+        second.cancel()
 
     scene(main)

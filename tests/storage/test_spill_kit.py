@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import threading
@@ -307,3 +308,122 @@ def test_what_a_killed_process_left_is_removed_and_the_living_are_not(tmp_path):
     assert files_below(tmp_path) == mine
     assert living.read(ticket).equals(batch_of(10))
     living.close()
+
+
+# ------------------------------------------------------------------------------- direct IO and several folders
+
+
+def test_batches_go_to_all_folders_in_turn(tmp_path):
+    folders = [tmp_path / name for name in "abc"]
+    store = native_store(*folders)
+    tickets = [store.write(batch_of(100, start=number)) for number in range(9)]
+    assert [len([ticket for ticket in tickets if segment_file(folder, ticket).exists()]) for folder in folders] == [
+        3
+    ] * 3
+    for number, ticket in enumerate(tickets):
+        assert store.read(ticket).equals(batch_of(100, start=number))
+    store.close()
+    assert all(files_below(folder) == [] for folder in folders)
+
+
+def test_a_folder_that_takes_nothing_is_passed_over_and_noted(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    store = native_store(tmp_path / "file", tmp_path / "good")
+    tickets = [store.write(batch_of(100, start=number)) for number in range(6)]
+    assert all(segment_file(tmp_path / "good", ticket).exists() for ticket in tickets)
+    notes = store.take_notes()
+    assert notes
+    assert all("file" in note and "others are tried" in note for note in notes)
+    assert store.take_notes() == []
+    store.close()
+
+
+def test_a_disk_that_fills_up_leaves_the_rest_to_others(tmp_path, monkeypatch):
+    class Filling(NativeSpillFiles):
+        def write(self, descriptor, offset, pieces):
+            if "/small/" in os.readlink(f"/proc/self/fd/{descriptor}") and offset >= 8192:
+                raise OSError(28, "No space left on device")
+            return super().write(descriptor, offset, pieces)
+
+    store = LocalSpillStore([tmp_path / "small", tmp_path / "large"], bytes_max=1 << 30, files=Filling())
+    tickets = [store.write(batch_of(10, start=number)) for number in range(12)]
+    on_small = [ticket for ticket in tickets if segment_file(tmp_path / "small", ticket).exists()]
+    assert 0 < len(on_small) < 6
+    for number, ticket in enumerate(tickets):
+        assert store.read(ticket).equals(batch_of(10, start=number))
+        store.drop(ticket)
+    assert store.bytes_used == 0
+    store.close()
+
+
+@pytest.mark.parametrize("refused", ["open", "write"])
+def test_without_direct_io_it_goes_through_the_cache_and_says_so(tmp_path, monkeypatch, refused):
+    opened = []
+    real = os.open
+
+    def plain_open(path, flags, *mode, **options):
+        is_direct = bool(flags & os.O_DIRECT)
+        if is_direct and refused == "open":
+            raise OSError(22, "Invalid argument")
+        descriptor = real(path, flags, *mode, **options)
+        opened.append((descriptor, is_direct))
+        return descriptor
+
+    class Refusing(NativeSpillFiles):
+        def write(self, descriptor, offset, pieces):
+            if refused == "write" and dict(opened)[descriptor]:
+                raise OSError(22, "Invalid argument")
+            return super().write(descriptor, offset, pieces)
+
+    monkeypatch.setattr(os, "open", plain_open)
+    store = LocalSpillStore([tmp_path], bytes_max=1 << 30, files=Refusing())
+    batches = [batch_of(1000, start=number) for number in range(3)]
+    tickets = [store.write(batch) for batch in batches]
+    assert [store.read(ticket) for ticket in tickets] == batches
+    assert [note for note in store.take_notes() if "no direct IO" in note] != []
+    assert store.take_notes() == []
+    store.close()
+
+
+def test_spilled_batches_are_written_past_the_cache(tmp_path, monkeypatch):
+    flags = []
+    real = os.open
+
+    def telling(path, how, *mode, **options):
+        flags.append(how)
+        return real(path, how, *mode, **options)
+
+    monkeypatch.setattr(os, "open", telling)
+    store = native_store(tmp_path)
+    store.read(store.write(batch_of(1000)))
+    if store.take_notes():
+        pytest.skip("the file system of temporary files has no direct IO")
+    assert [how & os.O_DIRECT for how in flags[-2:]] == [os.O_DIRECT] * 2
+    store.close()
+
+
+def test_a_home_that_somebody_removed_is_made_again(tmp_path):
+    store = native_store(tmp_path)
+    lost = store.write(batch_of(100))
+    shutil.rmtree(segment_file(tmp_path, lost).parent)
+    again = store.write(batch_of(200))
+    assert store.read(again).equals(batch_of(200))
+    with pytest.raises(SpillFailed, match="gone"):
+        store.read(lost)
+    store.drop(lost)
+    store.close()
+    assert files_below(tmp_path) == []
+
+
+def test_room_of_dropped_batches_is_used_again(tmp_path):
+    store = native_store(tmp_path, segment_bytes=1 << 20)
+    tickets = [store.write(batch_of(1000, start=number)) for number in range(20)]
+    before = store.bytes_used
+    for _ in range(5):
+        for ticket in tickets[::2]:
+            store.drop(ticket)
+        tickets[::2] = [store.write(batch_of(1000, start=number)) for number in range(0, 20, 2)]
+    assert store.bytes_used == before
+    for number, ticket in enumerate(tickets):
+        assert store.read(ticket).equals(batch_of(1000, start=number))
+    store.close()

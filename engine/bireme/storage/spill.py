@@ -39,6 +39,7 @@ class _Place:
     offset: int
     room: int
     path: Path
+    is_new: bool
 
 
 class LocalSpillStore:
@@ -57,6 +58,7 @@ class LocalSpillStore:
         direct: bool = True,
     ) -> None:
         self._bytes_max = bytes_max
+        self._set_aside_bytes = min(segment_bytes, bytes_max)
         self._files = files or PlainSpillFiles()
         direct = direct and self._files.direct
         self._folders = [SpillFolder(Path(one), segment_bytes=segment_bytes, direct=direct) for one in folders]
@@ -155,6 +157,8 @@ class LocalSpillStore:
         folder = place.folder
         descriptor, direct = folder.open(place.path, os.O_WRONLY | os.O_CREAT)
         try:
+            if place.is_new:
+                self._files.set_aside(descriptor, self._set_aside_bytes)
             checksum = self._files.write(descriptor, place.offset, pieces)
         except OSError as error:
             if not direct or error.errno != errno.EINVAL:
@@ -187,11 +191,12 @@ class LocalSpillStore:
             if grown and (used := self._used()) > self._bytes_max:
                 self._free(folder, segment, offset, room, trim=True)
                 raise self._over(room, used - grown)
-            if segment.number == self._next_segment:
+            is_new = segment.number == self._next_segment
+            if is_new:
                 self._next_segment += 1
                 self._owners[segment.number] = folder
             folder.writing += 1
-            return _Place(folder, segment, offset, room, folder.path(segment))
+            return _Place(folder, segment, offset, room, folder.path(segment), is_new)
 
     def _over(self, room: int, used: int) -> SpillFailed:
         folders = ", ".join(repr(str(folder.root)) for folder in self._folders)

@@ -22,6 +22,10 @@ class SpillFiles(Protocol):
 
     direct: bool
 
+    def set_aside(self, descriptor: int, length: int) -> None:
+        """Has the file system set aside so many bytes of a new file, where it can. Never raises."""
+        ...
+
     def write(self, descriptor: int, offset: int, pieces: Sequence[pa.Buffer]) -> int:
         """Writes the pieces one after the other; gives their checksum. Raises OSError."""
         ...
@@ -35,6 +39,9 @@ class PlainSpillFiles:
     """Through the page cache, by calls of the standard library."""
 
     direct = False
+
+    def set_aside(self, descriptor: int, length: int) -> None:
+        """Writes through the page cache gain nothing by it."""
 
     def write(self, descriptor: int, offset: int, pieces: Sequence[pa.Buffer]) -> int:
         checksum, length = 0, 0

@@ -17,6 +17,9 @@ class NativeSpillFiles:
 
     direct = True
 
+    def set_aside(self, descriptor: int, length: int) -> None:
+        _kernels.set_aside(descriptor, length)
+
     def write(self, descriptor: int, offset: int, pieces: Sequence[pa.Buffer]) -> int:
         return _kernels.write_run(descriptor, offset, pieces)
 

@@ -79,6 +79,7 @@ class Room:
         self._wants: list[Want] = []
         self._timer: asyncio.TimerHandle | None = None
         self._forced: Reservation | None = None
+        self._given: list[Want] = []
         self.waits = {purpose: Waits() for purpose in Purpose}
         ledger.shrunk = self._shrunk
 
@@ -123,6 +124,18 @@ class Room:
                 self._wants.remove(want)
             self._arm()
             self._tell_end(want)
+            self._taken(want)
+
+    def _taken(self, want: Want) -> None:
+        """Whoever was given room goes on from here; what others were told meanwhile may be wrong now."""
+        if want in self._given:
+            self._given.remove(want)
+            if self._wants and not self._given:
+                asyncio.get_running_loop().call_soon(self.retry)
+
+    def _give(self, want: Want, granted: Reservation) -> None:
+        want.future.set_result(granted)
+        self._given.append(want)
 
     def _tell_end(self, want: Want) -> None:
         future = want.future
@@ -142,7 +155,8 @@ class Room:
         while tasks run; else it is let through.
         """
         self._serve()
-        if want.future.done() or self.busy():
+        # Who was given room and has not come to use it yet holds it only for now, like what runs.
+        if want.future.done() or self.busy() or self._given:
             return
         if want.purpose is Purpose.PRODUCE:
             # Nothing runs, so nothing queued will be consumed unless room is made at its cost.
@@ -196,7 +210,7 @@ class Room:
                 granted = self.ledger.reserve(want.tier, want.nbytes, want.use)
                 if granted is None:
                     break
-                want.future.set_result(granted)
+                self._give(want, granted)
                 served = True
             self._wants.pop(0)
         return served
@@ -222,7 +236,7 @@ class Room:
         over = -self.ledger.free(want.tier)
         self._recorder.record(Overbooked(want.query, want.tier, want.nbytes, over, reason, want.event))
         want.forced = reason
-        want.future.set_result(granted)
+        self._give(want, granted)
         if want in self._wants:
             self._wants.remove(want)
 
