@@ -136,7 +136,10 @@ def _write(frame: Frame, arguments: argparse.Namespace) -> None:
     if arguments.output is not None:
         if chosen == "table":
             raise ConfigError("a table is for reading on a terminal; for a file choose csv, json, parquet or arrow")
-        write_file(frame.to_batches(), frame.schema, arguments.output, chosen)
+        if chosen == "parquet":
+            frame.sink_parquet(arguments.output)
+        else:
+            write_file(frame.to_batches(), frame.schema, arguments.output, chosen)
     elif chosen == "table":
         from bireme.cli.show import print_rows
 

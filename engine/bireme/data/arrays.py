@@ -36,6 +36,11 @@ def to_numpy(array: pa.Array) -> Values:
     return np.frombuffer(data, dtype, len(array), array.offset * dtype.itemsize)
 
 
+def reinterpreted(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The same bytes as values of another type of the same width."""
+    return pa.Array.from_buffers(kind, len(array), array.buffers(), offset=array.offset)
+
+
 def is_true(array: pa.BooleanArray) -> Flags:
     """Where an array of booleans is TRUE: neither FALSE nor NULL."""
     data = array.buffers()[1]

@@ -16,6 +16,7 @@ from bireme.data.record import concat, longer, record_batch, slices
 from bireme.data.schema import Schema
 from bireme.errors import EngineBug, SourceMisstated
 from bireme.operators.base import NOTHING, Emission, Output, Postponed, Relievable, Round, RoundCall
+from bireme.operators.encode import Encode
 from bireme.operators.filter_project import FilterProject
 from bireme.operators.group import Group
 from bireme.operators.hash_join import HashJoin
@@ -37,6 +38,7 @@ from bireme.plan.physical import (
     BuildSink,
     EdgeSource,
     EmitSink,
+    EncodeStep,
     GroupSink,
     LimitStep,
     MatchSink,
@@ -103,7 +105,7 @@ class PipelineStage:
         self._sink = self._live_sink(schemas[-1], slots)
         if isinstance(self._sink, Match):
             self._fan_out *= self._sink.fan_out
-        self._is_slow = bool(self._notes or any(program.fallbacks for program in self._programs))
+        self._is_slow |= bool(self._notes or any(program.fallbacks for program in self._programs))
 
     def rows_out_max(self, rows: int) -> int | None:
         return None if self._is_slow or self._has_unknown_rows else rows * self._fan_out
@@ -297,6 +299,10 @@ class PipelineStage:
                 return lambda batches, _: (part for batch in batches for part in unnested(step, names, batch))
             case AssumeStep():
                 return lambda batches, _: _assumed(step, schema, batches)
+            case EncodeStep():
+                encode = Encode(step.schema, output.names, self._states)
+                self._is_slow = True
+                return lambda batches, _: encode.run(batches)
             case WindowStep():
                 resolved = [self._resolved(call) for call in step.calls]
                 self._notes += self._kernels.window_fallbacks(resolved)

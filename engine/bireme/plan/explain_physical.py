@@ -12,6 +12,7 @@ from bireme.plan.physical import (
     Edge,
     EdgeSource,
     EmitSink,
+    EncodeStep,
     Finals,
     GroupSink,
     GroupSpec,
@@ -114,6 +115,8 @@ def _step(step: Step, schema: Schema) -> str:
             return f"assume {schema.names[one]}#{one} = {schema.names[other]}#{other}"
         case UnnestStep(_, lists):
             return f"unnest {', '.join([f'{schema.names[place]}#{place}' for place in lists])}"
+        case EncodeStep():
+            return "encode as row groups"
         case WindowStep(_, names):
             return f"window {', '.join(names)}"
 

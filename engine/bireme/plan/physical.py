@@ -80,20 +80,24 @@ class Take(Enum):
 
     STREAM: a task per batch, as batches come, in any number at once. SERIAL: a task per batch, one at a time, in the
     order of the edge (needs an ordered edge). PARTITION: when all producers are done, a task per
-    partition, over all batches of that partition (in order), also for partitions without a batch.
+    partition, over all batches of that partition (in order), also for partitions without a batch. RUNS: a task per run
+    of batches that follow each other and make a row group of a file together, in any number at once (needs an ordered
+    edge).
     """
 
     STREAM = "stream"
     SERIAL = "serial"
     PARTITION = "partition"
+    RUNS = "in runs"
 
 
 @node
 class EdgeSource(Node):
-    """Takes batches from an edge."""
+    """Takes batches from an edge; a run of them has about `run_bytes_max` bytes at most."""
 
     edge: EdgeId
     take: Take
+    run_bytes_max: int = 0
 
 
 class BuildRows(Enum):
@@ -204,7 +208,24 @@ class AssumeStep(Node):
     other: int
 
 
-Step = ProgramStep | ProbeStep | LimitStep | MergeGroupsStep | SortStep | WindowStep | UnnestStep | AssumeStep
+@node
+class EncodeStep(Node):
+    """Only step of a RUNS pipeline: rows of `schema` become row groups of a Parquet file, a row of output each."""
+
+    schema: Schema
+
+
+Step = (
+    ProgramStep
+    | ProbeStep
+    | LimitStep
+    | MergeGroupsStep
+    | SortStep
+    | WindowStep
+    | UnnestStep
+    | AssumeStep
+    | EncodeStep
+)
 
 # ------------------------------------------------------------------------------------------------ sinks
 

@@ -263,10 +263,14 @@ class Graph:
     def gated(self, pipeline: LivePipeline) -> bool:
         """Whether `pipeline` should make no new tasks, because its edge is full and its readers have enough to do."""
         for holder, producer in pipeline.sinks:
-            if holder.state.nbytes >= self._limit(holder) and self._full(pipeline, holder, producer):
+            if self.is_full(holder) and self._full(pipeline, holder, producer):
                 self._any_gated = True
                 return True
         return False
+
+    def is_full(self, holder: BatchHolder) -> bool:
+        """Whether an edge holds as much as it should."""
+        return holder.state.nbytes >= self._limit(holder)
 
     def _limit(self, holder: BatchHolder) -> int:
         return self._result_bytes_max if holder is self.result else self._edge_bytes_max

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bireme.data.record import SHORT_ROWS
+from bireme.plan.physical import EdgeSource, Take
 from bireme.runtime.compute.policy import rows_per_task
 from bireme.runtime.compute.task import Task, TaskKind
 from bireme.units import MIB
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from bireme.runtime.holder.state import Entry, Feed
     from bireme.runtime.pipeline import LivePipeline
 
+# A run of batches ends with the one that brings it to so many rows.
+_RUN_ROWS: Final = 98_304
 # Short batches of one task have no more bytes than this: it joins them.
 _JOINED_BYTES_MAX: Final = 4 * MIB
 
@@ -42,10 +45,34 @@ def batch_task(live: LivePipeline) -> Task:
     if feed is None:
         live.next_input += 1
     if feed is not None and holder is not None:
-        entries = _next_batches(feed, rows_per_task(live.costs.row_seconds))
+        if feed.take is Take.RUNS:
+            entries = [feed.pop() for _ in range(_run_length(live, feed) or len(feed.queue))]
+        else:
+            entries = _next_batches(feed, rows_per_task(live.costs.row_seconds))
         task.take_batches(holder, entries)
         live.next_input += len(entries)
     return task
+
+
+def run_is_due(live: LivePipeline) -> bool:
+    """Whether the next run of batches is there; a part of one is where no more will come before it is taken."""
+    feed, holder = live.feed, live.source
+    assert feed is not None and holder is not None
+    if not feed.queue:
+        return False
+    return holder.state.finished or _run_length(live, feed) > 0 or live.graph.is_full(holder)
+
+
+def _run_length(live: LivePipeline, feed: Feed) -> int:
+    """How many batches make the next run; 0 where more are needed and may come."""
+    source = live.pipeline.source
+    bytes_max = source.run_bytes_max if isinstance(source, EdgeSource) else 0
+    rows = nbytes = 0
+    for count, entry in enumerate(feed.queue, 1):
+        rows, nbytes = rows + entry.batch.rows, nbytes + entry.batch.nbytes
+        if rows >= _RUN_ROWS or nbytes >= bytes_max:
+            return count
+    return 0
 
 
 def _next_batches(feed: Feed, rows_max: int) -> list[Entry]:

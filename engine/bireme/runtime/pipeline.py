@@ -35,7 +35,7 @@ from bireme.runtime.costs import Costs
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.state import Entry, Feed
 from bireme.runtime.memory.ledger import Reservation
-from bireme.runtime.next_inputs import batch_task, split_task
+from bireme.runtime.next_inputs import batch_task, run_is_due, split_task
 from bireme.runtime.outputs import keep_columns, note_dropped, put_nothing, put_outputs
 from bireme.runtime.partitions import Partitions
 from bireme.runtime.preload.shared import SharedBytes
@@ -112,7 +112,7 @@ class LivePipeline:
 
     @property
     def splittable(self) -> bool:
-        return self.take is Take.STREAM
+        return self.take in (Take.STREAM, Take.RUNS)
 
     @property
     def ahead(self) -> int:
@@ -148,6 +148,8 @@ class LivePipeline:
         if feed is not None:
             if feed.take is Take.STREAM:
                 return bool(feed.queue)
+            if feed.take is Take.RUNS:
+                return run_is_due(self)
             if feed.take is Take.SERIAL:
                 return bool(feed.queue) and self.in_flight == 0
             assert self.partitions is not None

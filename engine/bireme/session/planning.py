@@ -17,6 +17,7 @@ from bireme.config import Config, Levers
 from bireme.data.schema import Schema
 from bireme.plan.context import PlanContext
 from bireme.plan.expr import Expr
+from bireme.plan.file_result import as_parquet
 from bireme.plan.lower import lower
 from bireme.plan.optimize import optimize
 from bireme.plan.physical import Dag
@@ -76,6 +77,10 @@ class Planner:
         with self._lock:
             self._planned[plan] = planned
         return planned
+
+    def as_parquet(self, dag: Dag) -> Dag:
+        """The same Dag with row groups of a Parquet file as its result."""
+        return as_parquet(dag, run_bytes_max=self._partition_bytes_max)
 
     def forget(self) -> None:
         """Forgets the plans of recent queries; what was learned of tables stays."""

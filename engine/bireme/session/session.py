@@ -36,7 +36,7 @@ from bireme.session.planning import Planner
 from bireme.session.statements import Statements
 from bireme.session.tables import SessionTables
 from bireme.storage.base import ScannableSource
-from bireme.storage.sink import write_file
+from bireme.storage.sink import ROW_GROUPS, write_file
 from bireme.storage.split_run import RunLimits
 
 T = TypeVar("T")
@@ -221,10 +221,16 @@ class Session:
 
     def batches(self, plan: Rel) -> Iterator[pa.RecordBatch]:
         self._plan(plan)
-        return self._pulled(plan)
+        return self._pulled(plan, lambda dag: dag)
 
-    def _pulled(self, plan: Rel) -> Iterator[pa.RecordBatch]:
-        dag, stream, batch = self._answered(plan, lambda dag: (dag, *self._loop.wait(self._first(dag))))
+    def _pulled(self, plan: Rel, made: Callable[[Dag], Dag]) -> Iterator[pa.RecordBatch]:
+        """The batches of what `made` makes of the Dag of a plan."""
+
+        def begun(planned: Dag) -> tuple[Dag, ResultStream, pa.RecordBatch | None]:
+            dag = made(planned)
+            return dag, *self._loop.wait(self._first(dag))
+
+        dag, stream, batch = self._answered(plan, begun)
         try:
             while batch is not None:
                 yield to_result(batch, dag.schema)
@@ -250,7 +256,8 @@ class Session:
 
     def sink_parquet(self, plan: Rel, path: Path) -> int:
         dag = self._plan(plan)
-        return write_file(self._pulled(plan), dag.schema.to_result_arrow(), path, "parquet")
+        groups = self._pulled(plan, self._planner.as_parquet)
+        return write_file(groups, dag.schema.to_result_arrow(), path, ROW_GROUPS)
 
     def explain(self, plan: Rel, *, optimized: bool, physical: bool, analyze: bool) -> str:
         if not (physical or analyze):

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from bireme.storage.thrift_compact import STOP, STRUCT, field_at, list_header, read_value, read_varint, unzigzag
+from bireme.storage.thrift_compact import STRUCT, list_header, read_varint
+from bireme.storage.thrift_fields import Field, encoded, fields_of, integer_of
 
 # Fields of SchemaElement, and the values of its enums that matter here.
 _TYPE, _CONVERTED_TYPE, _SCALE, _PRECISION, _LOGICAL_TYPE = 1, 6, 7, 8, 10
@@ -22,8 +23,6 @@ _INT64: Final = 2
 _DECIMAL: Final = 5
 _ARROW_SCHEMA: Final = b"ARROW:schema"
 _ARROW_SCHEMA_RENAMED: Final = b"arrow_schema"
-
-Field = tuple[int, int, bytes]
 
 
 def plain_footer(footer: bytes) -> bytes | None:
@@ -48,8 +47,8 @@ def _rewritten(footer: bytes) -> bytes:
     parts = [footer[:first]]
     position = first
     for _ in range(count):
-        fields, end = _fields(footer, position)
-        parts.append(_encoded(_without_decimal(fields)) if _is_integer_decimal(fields) else footer[position:end])
+        fields, end = fields_of(footer, position)
+        parts.append(encoded(_without_decimal(fields)) if _is_integer_decimal(fields) else footer[position:end])
         position = end
     parts.append(footer[position:].replace(_ARROW_SCHEMA, _ARROW_SCHEMA_RENAMED))
     return b"".join(parts)
@@ -59,9 +58,9 @@ def _is_integer_decimal(fields: list[Field]) -> bool:
     values = {number: content for number, _, content in fields}
     if _TYPE not in values or (_CONVERTED_TYPE not in values and _LOGICAL_TYPE not in values):
         return False
-    if _integer(values[_TYPE]) not in (_INT32, _INT64):
+    if integer_of(values[_TYPE]) not in (_INT32, _INT64):
         return False
-    if _CONVERTED_TYPE in values and _integer(values[_CONVERTED_TYPE]) == _DECIMAL:
+    if _CONVERTED_TYPE in values and integer_of(values[_CONVERTED_TYPE]) == _DECIMAL:
         return True
     # The union LogicalType: its field 5 is DECIMAL, as a struct.
     return values.get(_LOGICAL_TYPE, b"")[:1] == bytes([5 << 4 | STRUCT])
@@ -69,31 +68,3 @@ def _is_integer_decimal(fields: list[Field]) -> bool:
 
 def _without_decimal(fields: list[Field]) -> list[Field]:
     return [field for field in fields if field[0] not in (_CONVERTED_TYPE, _SCALE, _PRECISION, _LOGICAL_TYPE)]
-
-
-def _fields(data: bytes, position: int) -> tuple[list[Field], int]:
-    """The fields of the struct at `position` as (id, type, content), and where it ends."""
-    found: list[Field] = []
-    number = 0
-    while (header := data[position]) != STOP:
-        number, kind, start = field_at(data, position, header, number)
-        _, position = read_value(data, start, kind)
-        found.append((number, kind, data[start:position]))
-    return found, position + 1
-
-
-def _encoded(fields: list[Field]) -> bytes:
-    parts = bytearray()
-    last = 0
-    for number, kind, content in fields:
-        if not 1 <= number - last <= 15:
-            raise ValueError("the ids of fields are not as usual")
-        parts.append((number - last) << 4 | kind)
-        parts += content
-        last = number
-    parts.append(STOP)
-    return bytes(parts)
-
-
-def _integer(content: bytes) -> int:
-    return unzigzag(read_varint(content, 0)[0])

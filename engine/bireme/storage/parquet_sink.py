@@ -1,7 +1,8 @@
 """Batches written as Parquet.
 
 Row groups have the size that scans like: batches are gathered until they make one. Decimals of up to 18 digits are
-stored as integers, pages carry checksums. Files, and what is left of them after a failure, are the business of `sink`.
+stored as integers, pages carry checksums. How a row group is encoded is in `parquet_row_groups`; files, and what is left
+of them after a failure, are the business of `sink`.
 """
 
 from __future__ import annotations
@@ -9,40 +10,55 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from bireme.data.record import joined
 from bireme.storage.base import BATCH_ROWS_MAX
+from bireme.storage.parquet_row_groups import EncodedRowGroup, RowGroupEncoder, RowGroupFile
 
 
 class ParquetFormat:
-    """Writes to `file`, which has `write` and `tell`."""
+    """Encodes what comes, and writes to `file`, which has `write`."""
 
     def __init__(self, file: Any, schema: pa.Schema) -> None:
         self._gathered: list[pa.RecordBatch] = []
         self._rows = 0
-        self._writer = pq.ParquetWriter(
-            file,
-            schema,
-            compression="snappy",
-            store_decimal_as_integer=True,
-            write_page_checksum=True,
-        )
+        self._encoder = RowGroupEncoder(schema)
+        self._file = RowGroupFile(file, schema)
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        self._gathered.append(batch)
-        self._rows += batch.num_rows
-        if self._rows >= BATCH_ROWS_MAX:
-            self._write_row_groups(keep_rest=True)
+    def write(self, batch: pa.RecordBatch) -> int:
+        rows = batch.num_rows
+        while self._rows + batch.num_rows >= BATCH_ROWS_MAX:
+            wanted = BATCH_ROWS_MAX - self._rows
+            self._gathered.append(batch.slice(0, wanted))
+            batch = batch.slice(wanted)
+            self._write_row_group()
+        if batch.num_rows:
+            self._gathered.append(batch)
+            self._rows += batch.num_rows
+        return rows
 
     def finish(self) -> None:
-        self._write_row_groups(keep_rest=False)
-        self._writer.close()
+        if self._gathered:
+            self._write_row_group()
+        self._file.finish()
 
-    def _write_row_groups(self, *, keep_rest: bool) -> None:
-        if not self._gathered:
-            return
-        table = pa.Table.from_batches(self._gathered)
-        rows = table.num_rows - table.num_rows % BATCH_ROWS_MAX if keep_rest else table.num_rows
-        self._writer.write_table(table.slice(0, rows), row_group_size=BATCH_ROWS_MAX)
-        self._gathered = table.slice(rows).to_batches() if rows < table.num_rows else []
-        self._rows = table.num_rows - rows
+    def _write_row_group(self) -> None:
+        self._file.add(self._encoder.encode(joined(self._gathered)))
+        self._gathered, self._rows = [], 0
+
+
+class RowGroupsFormat:
+    """Writes row groups that a query has encoded already (`plan.file_result`)."""
+
+    def __init__(self, file: Any, schema: pa.Schema) -> None:
+        self._file = RowGroupFile(file, schema)
+
+    def write(self, batch: pa.RecordBatch) -> int:
+        rows = 0
+        for chunks, metadata, count in zip(*batch.columns, strict=True):
+            self._file.add(EncodedRowGroup(count.as_py(), chunks.as_buffer(), metadata.as_py()))
+            rows += count.as_py()
+        return rows
+
+    def finish(self) -> None:
+        self._file.finish()

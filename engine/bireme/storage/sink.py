@@ -24,10 +24,17 @@ from pyarrow import ipc
 from bireme.errors import ArgumentFault, SinkFailed, Unsupported
 
 
+# Parquet whose batches are row groups that the query has encoded.
+ROW_GROUPS: Final = "parquet row groups"
+_TAKES_ANY_LAYOUT: Final = ("parquet", ROW_GROUPS)
+
+
 class Format(Protocol):
     """Turns batches into bytes of a file."""
 
-    def write(self, batch: pa.RecordBatch) -> None: ...
+    def write(self, batch: pa.RecordBatch) -> int:
+        """Returns how many rows it wrote."""
+        ...
 
     def finish(self) -> None: ...
 
@@ -38,8 +45,9 @@ class ArrowFormat:
     def __init__(self, writer: Any) -> None:
         self._writer = writer
 
-    def write(self, batch: pa.RecordBatch) -> None:
+    def write(self, batch: pa.RecordBatch) -> int:
         self._writer.write_batch(batch)
+        return int(batch.num_rows)
 
     def finish(self) -> None:
         self._writer.close()
@@ -140,13 +148,12 @@ def _write_all(
     coming = iter(batches)
     first = next(coming, None)  # before anything is written: most queries that fail do so until here
     try:
-        with _translated(format):
+        with translated(format):
             output = _FORMATS[format](file, schema, in_file)
         for batch in itertools.chain(() if first is None else (first,), coming):
-            rows += batch.num_rows
-            with _translated(format):
-                output.write(_as_schema(batch, schema))
-        with _translated(format):
+            with translated(format):
+                rows += output.write(batch if format in _TAKES_ANY_LAYOUT else _as_schema(batch, schema))
+        with translated(format):
             output.finish()
         return rows
     finally:
@@ -156,7 +163,13 @@ def _write_all(
 def _parquet(file: _Counted, schema: pa.Schema, _: bool) -> Format:
     from bireme.storage.parquet_sink import ParquetFormat
 
-    return ParquetFormat(pa.PythonFile(file, mode="w"), schema)
+    return ParquetFormat(file, schema)
+
+
+def _row_groups(file: _Counted, schema: pa.Schema, _: bool) -> Format:
+    from bireme.storage.parquet_sink import RowGroupsFormat
+
+    return RowGroupsFormat(file, schema)
 
 
 def _csv(file: _Counted, schema: pa.Schema, _: bool) -> Format:
@@ -178,6 +191,7 @@ def _arrow(file: _Counted, schema: pa.Schema, in_file: bool) -> Format:
 
 _FORMATS: Final[dict[str, Callable[[_Counted, pa.Schema, bool], Format]]] = {
     "parquet": _parquet,
+    ROW_GROUPS: _row_groups,
     "csv": _csv,
     "json": _json,
     "arrow": _arrow,
@@ -186,7 +200,7 @@ _FORMATS: Final[dict[str, Callable[[_Counted, pa.Schema, bool], Format]]] = {
 
 def _check_format(format: str) -> None:
     if format not in _FORMATS:
-        raise ArgumentFault(f"{format!r} is no format; choose one of {', '.join(_FORMATS)}")
+        raise ArgumentFault(f"{format!r} is no format; choose one of {', '.join([each for each in _FORMATS if each != ROW_GROUPS])}")
 
 
 def _as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -201,7 +215,7 @@ def _as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 @contextlib.contextmanager
-def _translated(format: str) -> Iterator[None]:
+def translated(format: str) -> Iterator[None]:
     """Turns pyarrow's errors into ours."""
     try:
         yield

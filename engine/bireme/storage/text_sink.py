@@ -29,9 +29,10 @@ class CsvFormat:
         self._schema = pa.schema([pa.field(field.name, _csv_type(field.type)) for field in schema])
         self._writer = csv.CSVWriter(file, self._schema)
 
-    def write(self, batch: pa.RecordBatch) -> None:
+    def write(self, batch: pa.RecordBatch) -> int:
         columns = [_as_csv(column, field.type) for column, field in zip(batch.columns, self._schema, strict=True)]
         self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+        return int(batch.num_rows)
 
     def finish(self) -> None:
         self._writer.close()
@@ -44,16 +45,17 @@ class JsonLinesFormat:
         self._file = file
         self._labels = [f"{_ENCODE(name)}:" for name in _distinct_names(schema.names)]
 
-    def write(self, batch: pa.RecordBatch) -> None:
+    def write(self, batch: pa.RecordBatch) -> int:
         columns = [
             [f"{label}{text}" for text in json_texts(column)]
             for label, column in zip(self._labels, batch.columns, strict=True)
         ]
         if not columns:
             self._file.write(b"{}\n" * batch.num_rows)
-            return
+            return int(batch.num_rows)
         lines = "".join([f"{{{','.join(values)}}}\n" for values in zip(*columns, strict=True)])
         self._file.write(lines.encode(errors="surrogatepass"))
+        return int(batch.num_rows)
 
     def finish(self) -> None:
         """Every line is written already."""

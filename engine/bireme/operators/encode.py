@@ -1,0 +1,52 @@
+"""Encoding rows as row groups of a Parquet file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from bireme.data.batch import measure
+from bireme.data.record import joined, record_batch
+from bireme.data.schema import Schema
+from bireme.operators.states import QueryStates
+from bireme.storage.base import BATCH_ROWS_MAX
+from bireme.storage.parquet_row_groups import RowGroupEncoder
+from bireme.storage.sink import translated
+from bireme.units import GIB
+
+# Encoded bytes lie in one value, which has room for less than 2 GiB.
+_ROW_GROUP_BYTES_MAX: Final = GIB
+
+
+class Encode:
+    """An `EncodeStep` at work."""
+
+    def __init__(self, schema: Schema, names: Sequence[str], states: QueryStates) -> None:
+        self._names = names
+        self._states = states
+        with translated("parquet"):
+            self._encoder = RowGroupEncoder(schema.to_result_arrow())
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """One row group of all rows; several of equal size where these are many."""
+        found = [batch for batch in batches if batch.num_rows]
+        if not found:
+            return
+        whole = joined(found)
+        rows = whole.num_rows
+        count = max(round(rows / BATCH_ROWS_MAX), -(-measure(whole) // _ROW_GROUP_BYTES_MAX), 1)
+        cuts = [rows * part // count for part in range(count + 1)]
+        for start, end in zip(cuts, cuts[1:], strict=False):
+            if start < end:
+                self._states.check()
+                yield self._encoded(whole.slice(start, end - start))
+
+    def _encoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        with translated("parquet"):
+            group = self._encoder.encode(batch)
+        ends = pa.array([0, len(group.chunks)], pa.int32()).buffers()[1]
+        chunks = pa.Array.from_buffers(pa.binary(), 1, [None, ends, group.chunks])
+        columns = [chunks, pa.array([group.metadata], pa.binary()), pa.array([group.rows], pa.int64())]
+        return record_batch(columns, self._names, 1)
