@@ -166,6 +166,9 @@ class FakeStage:
     def can_cut(self) -> bool:
         return self.work.cuts
 
+    def can_take_bits(self) -> bool:
+        return True
+
     def cut(self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int, slot: int) -> Output:
         with _Call(self, "cut", 0, slot):
             values = _values(batches)

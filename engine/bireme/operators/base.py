@@ -176,7 +176,11 @@ class Stage(Protocol):
         ...
 
     def can_cut(self) -> bool:
-        """Whether `cut` and `run_bit` may be called, for a PARTITION source. On the loop, after `open`."""
+        """Whether `cut` may be called, for a PARTITION source. On the loop, after `open`."""
+        ...
+
+    def can_take_bits(self) -> bool:
+        """Whether `run_bit` may be called, for a PARTITION source that can be cut. On the loop, after `open`."""
         ...
 
     def cut(self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int, slot: int) -> Output:

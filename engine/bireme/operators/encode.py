@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 import pyarrow as pa
@@ -38,7 +39,7 @@ class Encode:
         rows = whole.num_rows
         count = max(round(rows / BATCH_ROWS_MAX), -(-measure(whole) // _ROW_GROUP_BYTES_MAX), 1)
         cuts = [rows * part // count for part in range(count + 1)]
-        for start, end in zip(cuts, cuts[1:], strict=False):
+        for start, end in pairwise(cuts):
             if start < end:
                 self._states.check()
                 yield self._encoded(whole.slice(start, end - start))

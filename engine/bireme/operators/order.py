@@ -5,13 +5,15 @@ The comparison itself is the kernels'. Sorting is stable: rows with equal keys k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 import pyarrow as pa
 
 from bireme.backends.base import Kernels
-from bireme.data.record import concat
+from bireme.data.batch import measure
+from bireme.data.record import concat, joined, record_batch, select
 from bireme.data.schema import Schema
 from bireme.operators.filter_project import FilterProject, KeyColumns
 from bireme.operators.scalar_value import literal_of
@@ -21,7 +23,11 @@ from bireme.plan.expr import Literal, SortKey
 from bireme.plan.physical import ProgramStep
 from bireme.plan.top_bound import is_bounding
 from bireme.plan.tree import all_columns
+from bireme.storage.base import BATCH_ROWS_MAX
+from bireme.units import MIB
 
+# Sorted rows leave in batches of at most about so many bytes.
+_PIECE_BYTES: Final = 16 * MIB
 # A top-n reduces what it holds when it has this many rows more than it needs.
 _SLACK_ROWS: Final = 8_192
 # So many batches pass without a look at the threshold after one of which it dropped less than half.
@@ -48,6 +54,34 @@ class Order:
             self._keys.run(batch), descending=self._descending, nulls_first=self._nulls_first, limit=wanted
         )
         return self._kernels.take(batch, rows[offset:])
+
+    def in_pieces(self, batches: Sequence[pa.RecordBatch], limit: int | None, offset: int) -> Iterator[pa.RecordBatch]:
+        """As `first`, in batches of bounded size with memory of their own. Rows are copied column by column, so that
+        hardly more is needed than what comes and what goes.
+        """
+        keys = joined([self._keys.run(batch) for batch in batches]) if batches else None
+        if keys is None or not keys.num_rows:
+            return
+        wanted = None if limit is None else limit + offset
+        order = self._kernels.sort_rows(keys, descending=self._descending, nulls_first=self._nulls_first, limit=wanted)[
+            offset:
+        ]
+        nbytes = sum([measure(batch) for batch in batches]) * len(order) // keys.num_rows
+        del keys
+        count = max(-(-len(order) // BATCH_ROWS_MAX), nbytes // _PIECE_BYTES, 1)
+        cuts = [len(order) * part // count for part in range(count + 1)]
+        orders = [order[start:end] for start, end in pairwise(cuts) if start < end]
+        yield from self._taken(batches, orders)
+
+    def _taken(self, batches: Sequence[pa.RecordBatch], orders: Sequence[pa.Int64Array]) -> Iterator[pa.RecordBatch]:
+        columns: list[list[pa.Array]] = [[] for _ in orders]
+        for index in range(batches[0].num_columns):
+            self._states.check()
+            column = joined([select(batch, [index], ("",)) for batch in batches])
+            for taken, rows in zip(columns, orders, strict=True):
+                taken.append(self._kernels.take(column, rows).column(0))
+        for taken, rows in zip(columns, orders, strict=True):
+            yield record_batch(taken, batches[0].schema.names, len(rows))
 
     def last(self, batch: pa.RecordBatch) -> Literal | None:
         """The first key of the last row of `batch`; None where it is of a type that no bound is made of."""

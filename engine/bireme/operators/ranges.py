@@ -21,12 +21,18 @@ from bireme.data.schema import Schema
 from bireme.operators.base import Emission, Relievable, Unrelieved
 from bireme.operators.filter_project import KeyColumns
 from bireme.operators.group import SEQUENCE_SHIFT
-from bireme.operators.states import KeySample, QueryStates
+from bireme.operators.key_ranges import KeyOrder
+from bireme.operators.states import QueryStates
 from bireme.plan.physical import RangeSink, SampleSink
 from bireme.storage.base import BATCH_ROWS_MAX
+from bireme.units import KIB
 
 # One row in so many is in the sample: ranges differ in size by less than a tenth where each has 50,000 rows.
 _SAMPLED_EVERY: Final = 512
+# Of a few splits, which stand for many, more.
+_SAMPLED_EVERY_OF_FEW: Final = 64
+# Of wide rows one in so many bytes, since ranges are cut again by their bytes.
+_SAMPLED_BYTES: Final = 64 * KIB
 # Pieces of fewer rows are kept until there are more.
 _PIECE_ROWS_MIN: Final = 4_096
 # Larger dictionaries would be copied with every piece.
@@ -43,14 +49,15 @@ class Sample(Unrelieved):
         self._edge = sink.edge
         self._kernels = kernels
         self._keys = KeyColumns([key.expr for key in sink.keys], schema, kernels, states)
-        self._sample = states.samples[sink.sample] = KeySample()
+        self._sample = states.sample(sink.sample)
 
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
         emissions: list[Emission] = []
         for batch in batches:
-            chosen = np.arange(batch.num_rows // 2 % _SAMPLED_EVERY, batch.num_rows, _SAMPLED_EVERY, dtype=np.int64)
-            self._sample.keys.append(self._keys.run(self._kernels.take(batch, pa.array(chosen))))
-            emissions += [Emission(self._edge, 0, piece) for piece in slices(batch, BATCH_ROWS_MAX)]
+            every = _SAMPLED_EVERY if self._edge is not None else _SAMPLED_EVERY_OF_FEW
+            self._sample.keys.append(self._keys.run(self._kernels.take(batch, _some(batch.num_rows, every))))
+            if self._edge is not None:
+                emissions += [Emission(self._edge, 0, piece) for piece in slices(batch, BATCH_ROWS_MAX)]
         return emissions
 
     def finish_parts(self) -> int:
@@ -90,27 +97,16 @@ class Ranges(Unrelieved):
         self._kept_bytes_max = sink.kept_bytes_max
         self._kernels = kernels
         self._names = (*schema.names, "position")
-        self._keys = KeyColumns([key.expr for key in sink.keys], schema, kernels, states)
-        self._descending = [key.descending for key in sink.keys]
-        self._nulls_first = [key.nulls_first for key in sink.keys]
-        self._splitters = self._chosen(states.samples[sink.sample], partitions)
+        self._order = KeyOrder(sink.keys, schema, kernels, states)
+        self._sample = states.sample(sink.sample)
+        found = [batch for batch in self._sample.keys if batch.num_rows]
+        self._splitters = self._order.splitters(joined(found), partitions) if found else None
+        self._sample.keys.clear()
         self._slots = [_Kept() for _ in range(slots + 1)]
 
     @property
     def nbytes(self) -> int:
         return sum([kept.nbytes for kept in self._slots])
-
-    def _chosen(self, sample: KeySample, partitions: int) -> pa.RecordBatch | None:
-        """Keys that cut what was sampled into parts of about equal size; None where it is one part."""
-        found = [batch for batch in sample.keys if batch.num_rows]
-        if not found or partitions == 1:
-            return None
-        all_keys = joined(found)
-        order = self._kernels.sort_rows(
-            all_keys, descending=self._descending, nulls_first=self._nulls_first, limit=None
-        )
-        places = [part * len(order) // partitions for part in range(1, partitions)]
-        return self._kernels.take(all_keys, order.take(pa.array(places)))
 
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
         emissions: list[Emission] = []
@@ -121,7 +117,9 @@ class Ranges(Unrelieved):
             position += batch.num_rows
             columns = [_light(column) for column in batch.columns]
             whole = record_batch([*columns, positions], self._names, batch.num_rows)
-            parts = self._cut(whole, self._keys.run(batch))
+            keys = self._order.keys_of(batch)
+            self._note(batch, keys, positions)
+            parts = self._order.cut(whole, keys, self._splitters)
             if batch.num_rows >= _PIECE_ROWS_MIN * len(parts):
                 emissions += [Emission(self._edge, index, part) for index, part in enumerate(parts) if part.num_rows]
                 continue
@@ -130,12 +128,22 @@ class Ranges(Unrelieved):
                 emissions += self._let_go(slot)
         return emissions
 
-    def _cut(self, batch: pa.RecordBatch, keys: pa.RecordBatch) -> list[pa.RecordBatch]:
-        if self._splitters is None:
-            return [batch]
-        return self._kernels.split_by_ranges(
-            batch, keys, self._splitters, descending=self._descending, nulls_first=self._nulls_first
-        )
+    def _note(self, batch: pa.RecordBatch, keys: pa.RecordBatch, positions: pa.Array) -> None:
+        """Keeps keys and positions of some rows, by which a range that turns out too large is cut again."""
+        rows = batch.num_rows
+        every = max(1, min(_SAMPLED_EVERY, _SAMPLED_BYTES * rows // max(1, measure(batch))))
+        chosen = _some(rows, every)
+        some = self._kernels.take(record_batch([*keys.columns, positions], self._sample_names(keys), rows), chosen)
+        plain_keys = self._kernels.take(keys, chosen)
+        parts = self._order.cut(some, plain_keys, self._splitters)
+        with self._sample.lock:
+            for index, part in enumerate(parts):
+                if part.num_rows:
+                    self._sample.placed.setdefault(index, []).append(part)
+
+    @staticmethod
+    def _sample_names(keys: pa.RecordBatch) -> list[str]:
+        return [f"k{index}" for index in range(keys.num_columns + 1)]
 
     def _let_go(self, slot: int) -> list[Emission]:
         kept = self._slots[slot]
@@ -158,6 +166,11 @@ class Ranges(Unrelieved):
 
     def finish(self, part: int) -> list[Emission]:
         return self._let_go(part)
+
+
+def _some(rows: int, every: int) -> pa.Array:
+    """The positions of one row in so many."""
+    return arrays.from_numpy(np.arange(rows // 2 % every, rows, every, dtype=np.int64))
 
 
 def _light(column: pa.Array) -> pa.Array:

@@ -7,12 +7,13 @@ compiled in `open`, when the scalars and tables that they read are known.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol
 
 import pyarrow as pa
 
 from bireme.backends.base import Kernels, ScanCounts
 from bireme.data.hash_range import HashRange
-from bireme.data.record import concat, longer, record_batch, slices
+from bireme.data.record import concat, longer, record_batch
 from bireme.data.schema import Schema
 from bireme.errors import EngineBug, SourceMisstated
 from bireme.operators.base import NOTHING, Emission, Output, Postponed, Relievable, Round, RoundCall
@@ -22,6 +23,7 @@ from bireme.operators.group import Group
 from bireme.operators.hash_join import HashJoin
 from bireme.operators.join_rounds import JoinRounds, wanted_rows
 from bireme.operators.join_sinks import Build, Match
+from bireme.operators.key_ranges import RangeCuts
 from bireme.operators.merge_groups import MergeGroups
 from bireme.operators.order import Order
 from bireme.operators.partial_join import PartialJoin
@@ -59,10 +61,21 @@ from bireme.plan.physical import (
     WindowStep,
 )
 from bireme.plan.tree import map_sort_key
-from bireme.storage.base import BATCH_ROWS_MAX, Split
+from bireme.storage.base import Split
 
 # A step at work: takes the batches of a task, gives others, and adds rows that have to wait to the emissions.
 Move = Callable[[Iterable[pa.RecordBatch], list[Emission]], Iterable[pa.RecordBatch]]
+
+
+class Cuts(Protocol):
+    """What can cut a partition that is too large."""
+
+    @property
+    def can_cut(self) -> bool: ...
+
+    def cut(
+        self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]: ...
 
 
 class PipelineStage:
@@ -77,6 +90,7 @@ class PipelineStage:
         self._sink: LiveSink | None = None
         self._limit: _Limit | None = None
         self._merge: MergeGroups | None = None
+        self._cuts: Cuts | None = None
         self._programs: list[FilterProject] = []
         self._scan: TableScan | None = None
         self._bound: LiveBound | None = None
@@ -140,13 +154,16 @@ class PipelineStage:
         return self._run(batches, sequence, slot)
 
     def can_cut(self) -> bool:
-        return self._merge is not None and self._merge.can_cut
+        return self._cuts is not None and self._cuts.can_cut
+
+    def can_take_bits(self) -> bool:
+        return self._merge is not None
 
     def cut(self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int, slot: int) -> Output:
-        assert self._merge is not None, f"pipeline {self._pipeline.name} takes partitions whole"
+        assert self._cuts is not None, f"pipeline {self._pipeline.name} takes partitions whole"
         assert isinstance(self._pipeline.source, EdgeSource)
         edge = self._pipeline.source.edge
-        return self._output([Emission(edge, part, batch) for part, batch in self._merge.cut(batches, within, into)])
+        return self._output([Emission(edge, part, batch) for part, batch in self._cuts.cut(batches, within, into)])
 
     def run_bit(self, batches: Sequence[pa.RecordBatch], sequence: int, is_last: bool, slot: int) -> Output:
         assert self._merge is not None, f"pipeline {self._pipeline.name} takes partitions whole"
@@ -288,11 +305,14 @@ class PipelineStage:
                 limit = self._limit = _Limit(step)
                 return lambda batches, _: limit.run(batches)
             case MergeGroupsStep():
-                merge = self._merge = MergeGroups(step, self._kernels, self._states)
+                merge = self._merge = self._cuts = MergeGroups(step, self._kernels, self._states)
                 return lambda batches, _: merge.run(batches)
             case SortStep():
                 order = Order(step.keys, schema, self._kernels, self._states)
-                return lambda batches, _: slices(order.first(list(batches), step.limit, step.offset), BATCH_ROWS_MAX)
+                if step.sample is not None:
+                    sample = self._states.sample(step.sample)
+                    self._cuts = RangeCuts(step.keys, sample, schema, self._kernels, self._states)
+                return lambda batches, _: order.in_pieces(list(batches), step.limit, step.offset)
             case UnnestStep():
                 self._has_unknown_rows = True
                 names = output.names

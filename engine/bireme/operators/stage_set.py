@@ -53,6 +53,13 @@ def _width(found: KeyRange) -> int:
     return 0 if found.is_empty else found.high - found.low + 1
 
 
+def _spread(splits: Sequence[Split], count_max: int | None) -> Sequence[Split]:
+    """So many of the splits, from all parts of the table."""
+    if count_max is None or len(splits) <= count_max:
+        return splits
+    return [splits[(2 * at + 1) * len(splits) // (2 * count_max)] for at in range(count_max)]
+
+
 def _nothing_is_kept(_: str) -> bool:
     return False
 
@@ -129,7 +136,7 @@ class PipelineStages:
             finals = pipeline.sink.finals
             ranges = source.key_ranges(finals.column, splits)
             self._states.clusters[finals.edge] = clusters(hulls(ranges, lengths))
-        return self._in_reading_order(pipeline, source, splits, lengths)
+        return _spread(self._in_reading_order(pipeline, source, splits, lengths), scan.splits_max)
 
     def _in_reading_order(
         self, pipeline: Pipeline, source: ScannableSource, splits: Sequence[Split], lengths: Sequence[int]

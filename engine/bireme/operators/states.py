@@ -6,6 +6,7 @@ So nothing here is locked. Tables go when the last pipeline that reads them has 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -74,9 +75,14 @@ class TableUses:
 
 @dataclass(slots=True)
 class KeySample:
-    """Keys of a share of the rows that came to a sort. Any slot adds to it, in any order."""
+    """Keys of a share of the rows that came to a sort. Any slot adds to it, in any order.
+
+    `placed` are those of rows that were cut into ranges, with their positions, by range.
+    """
 
     keys: list[pa.RecordBatch] = field(default_factory=list)
+    placed: dict[int, list[pa.RecordBatch]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @dataclass(slots=True)
@@ -102,6 +108,10 @@ class QueryStates:
             return self.tables[name]
         except KeyError:
             raise EngineBug(f"the join table {name} is read before it is built") from None
+
+    def sample(self, name: str) -> KeySample:
+        """The sample of that name; whoever comes first makes it."""
+        return self.samples.setdefault(name, KeySample())
 
     def resolve(self, expr: Expr) -> Expr:
         """The expression with the scalars of finished pipelines in place of their names."""

@@ -132,7 +132,9 @@ def output_edges(sink: Sink) -> tuple[EdgeId, ...]:
     match sink:
         case GroupSink(edge, _, Finals(final)):
             return (edge, final)
-        case EmitSink(edge) | SampleSink(edge) | RangeSink(edge) | GroupSink(edge) | TopSink(edge):
+        case SampleSink(edge):
+            return () if edge is None else (edge,)
+        case EmitSink(edge) | RangeSink(edge) | GroupSink(edge) | TopSink(edge):
             return (edge,)
         case _:
             return ()

@@ -61,12 +61,13 @@ def _pipeline(pipeline: Pipeline, dag: Dag) -> str:
 
 def _source(source: Source, schema: Schema, dag: Dag) -> str:
     match source:
-        case ScanSource(table, _, _, filters, lookups, row_numbers, bound):
+        case ScanSource(table, _, _, filters, lookups, row_numbers, bound, splits_max):
             pruned = f" prune by {' and '.join(format_expr(each, schema) for each in filters)}" if filters else ""
             numbered = " with row numbers" if row_numbers else ""
             names = schema.names[: len(source.columns)]
             dropped = f"{_lookups(lookups, schema)}{_bound(bound, schema)}"
-            return f"scan {table} ({', '.join(names)}){numbered}{pruned}{dropped}"
+            some = "" if splits_max is None else f" {splits_max} splits of"
+            return f"scan{some} {table} ({', '.join(names)}){numbered}{pruned}{dropped}"
         case ValuesSource(rows):
             return f"values, {len(rows)} rows"
         case EdgeSource(edge, take):
@@ -127,11 +128,12 @@ def _ordered(keys: tuple[SortKey, ...], schema: Schema) -> str:
 
 def _sink(sink: Sink, schema: Schema, dag: Dag) -> str:
     match sink:
-        case EmitSink(edge, keys):
+        case EmitSink(target, keys):
             split = f" by hash of {', '.join(schema.names[key] for key in keys)}" if keys else ""
-            return f"{_edge(dag.edges[edge])}{split}"
+            return f"{_edge(dag.edges[target])}{split}"
         case SampleSink(edge, keys):
-            return f"{_edge(dag.edges[edge])}, with a sample by {_ordered(keys, schema)}"
+            passed = "" if edge is None else f"{_edge(dag.edges[edge])}, with "
+            return f"{passed}a sample by {_ordered(keys, schema)}"
         case RangeSink(edge, keys):
             return f"{_edge(dag.edges[edge])} by ranges of {_ordered(keys, schema)}"
         case GroupSink(edge, spec):

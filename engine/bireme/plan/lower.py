@@ -15,12 +15,13 @@ from typing import Any, Final
 from bireme.config import Levers
 from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.schema import Schema
-from bireme.data.types import BOOL, INT64, Field
+from bireme.data.types import BOOL
 from bireme.plan import lower_join
 from bireme.plan.draft import Draft, Opened, is_identity
-from bireme.plan.expr import Call, Column, Expr, ScalarSubquery, SortKey
+from bireme.plan.expr import Call, Column, Expr, ScalarSubquery
 from bireme.plan.lookups import with_lookups
 from bireme.plan.lower_group import arrange_finals, lower_aggregate
+from bireme.plan.lower_sort import lower_sort
 from bireme.plan.membership import Member, MemberEstimates, Memberships
 from bireme.plan.physical import (
     AssumeStep,
@@ -29,14 +30,11 @@ from bireme.plan.physical import (
     EmitSink,
     LimitStep,
     ProgramStep,
-    RangeSink,
-    SampleSink,
     Scalar,
     ScalarSink,
     ScanSource,
-    SortStep,
+    Step,
     Take,
-    TopSink,
     UnnestStep,
     ValuesSource,
     WindowStep,
@@ -64,16 +62,10 @@ from bireme.plan.statistics.estimator import Estimator
 from bireme.plan.statistics.matching import covered
 from bireme.plan.top_bound import with_bounds
 from bireme.plan.tree import all_columns, column, columns_in, holds_subquery, map_expr, mask_of, remap
-from bireme.units import GIB, MIB
+from bireme.units import GIB
 
-# Above this many rows a top-n keeps so much per slot that sorting everything once is as good.
-_TOP_ROWS_MAX: Final = 65_536
-# Sorting fewer rows takes a few milliseconds.
-_ROWS_PER_RANGE: Final = 131_072
-_RANGES_MAX: Final = 512
-# Smaller ranges are nearer to the caches; of more than so many ranges the pieces of a batch become short.
-_RANGES_IN_MEMORY_MAX: Final = 16
-_KEPT_BYTES_MAX: Final = 32 * MIB
+# Partitions of windows.
+_PARTITIONS_MAX: Final = 512
 _ALL_LEVERS: Final = Levers()
 
 
@@ -229,18 +221,20 @@ class Lowering:
         self._samples += 1
         return f"sample{self._samples - 1}"
 
-    def sort_partitions(self, opened: Opened) -> int:
-        """In how many ranges to sort: enough for all slots, and none too large for its share of memory."""
-        fitting = opened.rows * opened.schema.row_bytes / self.partition_bytes_max
-        wanted = max(fitting, min(max(self.partitions_max, _RANGES_IN_MEMORY_MAX), opened.rows / _ROWS_PER_RANGE))
-        return int(min(wanted, _RANGES_MAX)) if wanted >= 2 else 1
+    def gathered(self, opened: Opened, name: str, step: Step, schema: Schema) -> Opened:
+        """A pipeline that takes all rows of `opened` at once, into `step`."""
+        edge = self.draft.edge(name, opened.schema, opened.rows)
+        self.draft.close(opened, EmitSink(edge))
+        taken = self.draft.from_edge(edge, Take.PARTITION, name)
+        taken.add(step, schema)
+        return taken
 
     def window_partitions(self, opened: Opened) -> int:
         """In how many partitions to compute windows: one as long as it fits, since partitions do not keep the order of
         rows.
         """
         fitting = opened.rows * opened.schema.row_bytes / self.partition_bytes_max
-        return int(min(fitting, _RANGES_MAX)) if fitting > self.partitions_max else 1
+        return int(min(fitting, _PARTITIONS_MAX)) if fitting > self.partitions_max else 1
 
 
 # ------------------------------------------------------------------------------------------- streaming relations
@@ -312,7 +306,7 @@ def _unnest(lowering: Lowering, rel: Unnest) -> Opened:
 
 def _limit(lowering: Lowering, rel: Limit) -> Opened:
     if isinstance(rel.input, Sort) and rel.input.limit is None and not lowering.is_shared(rel.input):
-        return _sort(lowering, Sort(rel.input.input, rel.input.keys, rel.limit, rel.offset))
+        return lower_sort(lowering, Sort(rel.input.input, rel.input.keys, rel.limit, rel.offset))
     opened = lowering.open(rel.input)
     edge = lowering.draft.edge("limit", opened.schema, opened.rows)
     lowering.draft.close(opened, EmitSink(edge))
@@ -326,48 +320,6 @@ def _join(lowering: Lowering, rel: Join) -> Opened:
 
 
 # ------------------------------------------------------------------------------------------------------ breakers
-
-
-def _sort(lowering: Lowering, rel: Sort) -> Opened:
-    opened = lowering.open(rel.input)
-    keys = tuple([SortKey(lowering.bind(key.expr, opened), key.descending, key.nulls_first) for key in rel.keys])
-    if rel.limit is not None and rel.limit + rel.offset <= _TOP_ROWS_MAX:
-        return _top(lowering, rel, opened, keys, rel.limit)
-    partitions = lowering.sort_partitions(opened) if rel.limit is None and not rel.offset else 1
-    if partitions > 1:
-        return _sort_by_ranges(lowering, opened, keys, partitions)
-    edge = lowering.draft.edge("sort", opened.schema, opened.rows)
-    lowering.draft.close(opened, EmitSink(edge))
-    ordered = lowering.draft.from_edge(edge, Take.PARTITION, "sort")
-    ordered.add(SortStep(keys, rel.limit, rel.offset), rel.schema)
-    return ordered
-
-
-def _sort_by_ranges(lowering: Lowering, opened: Opened, keys: tuple[SortKey, ...], partitions: int) -> Opened:
-    """Rows are gathered, cut into ranges that a sample of them tells apart, and each range is sorted alone."""
-    schema, sample = opened.schema, lowering.sample_name()
-    positioned = Schema((*schema.fields, Field("position", INT64, False)))
-    gathered = lowering.draft.edge("unsorted", schema, opened.rows)
-    cut = lowering.draft.from_edge(gathered, Take.STREAM, "ranges")
-    cut.after.add(lowering.draft.close(opened, SampleSink(gathered, keys, sample)))
-    edge = lowering.draft.edge("sort", positioned, opened.rows, partitions)
-    lowering.draft.close(cut, RangeSink(edge, keys, sample, min(lowering.partition_bytes_max, _KEPT_BYTES_MAX)))
-    ordered = lowering.draft.from_edge(edge, Take.PARTITION, "sort")
-    ordered.add(SortStep((*keys, SortKey(Column(len(schema), INT64))), None, 0), positioned)
-    ordered.project(all_columns(schema), schema.names, schema)
-    return ordered
-
-
-def _top(lowering: Lowering, rel: Sort, opened: Opened, keys: tuple[SortKey, ...], limit: int) -> Opened:
-    """Each slot keeps the first rows; the position that the sink appends makes the order total, so stable."""
-    schema = Schema((*opened.schema.fields, Field("position", INT64, False)))
-    total = (*keys, SortKey(Column(len(opened.schema), INT64)))
-    edge = lowering.draft.edge("top", schema, min(opened.rows, float(limit + rel.offset)))
-    lowering.draft.close(opened, TopSink(edge, total, limit + rel.offset))
-    ordered = lowering.draft.from_edge(edge, Take.PARTITION, "top")
-    ordered.add(SortStep(total, limit, rel.offset), schema)
-    ordered.project(all_columns(rel.schema), rel.schema.names, rel.schema)
-    return ordered
 
 
 def _window(lowering: Lowering, rel: Window) -> Opened:
@@ -399,6 +351,6 @@ _LOWER: Final[dict[type[Rel], Callable[[Lowering, Any], Opened]]] = {
     Limit: _limit,
     Join: _join,
     Aggregate: lower_aggregate,
-    Sort: _sort,
+    Sort: lower_sort,
     Window: _window,
 }

@@ -24,6 +24,7 @@ from bireme.plan.physical import (
     Dag,
     EdgeSource,
     EmitSink,
+    EncodeStep,
     GroupSink,
     LimitStep,
     MatchSink,
@@ -142,7 +143,10 @@ class Memberships:
                 self._uses.setdefault(step.table, []).append((pipeline, index))
             facts = self._facts_after(step, facts)
         match pipeline.sink:
-            case EmitSink(edge) | SampleSink(edge) | RangeSink(edge) | TopSink(edge):
+            case SampleSink(edge):
+                if edge is not None:
+                    self._put_facts(edge, facts)
+            case EmitSink(edge) | RangeSink(edge) | TopSink(edge):
                 self._put_facts(edge, facts)
             case GroupSink(edge, spec):
                 self._put_facts(edge, _within(facts, len(spec.key_types)))
@@ -204,7 +208,9 @@ class Memberships:
 
     def _sink_demands(self, pipeline: Pipeline) -> Members:
         match pipeline.sink:
-            case EmitSink(edge) | SampleSink(edge) | RangeSink(edge):
+            case SampleSink(edge):
+                return _NONE if edge is None else self._edge_demands(edge)
+            case EmitSink(edge) | RangeSink(edge):
                 return self._edge_demands(edge)
             case GroupSink(edge, spec):
                 return _within(self._edge_demands(edge), len(spec.key_types))
@@ -251,7 +257,7 @@ class Memberships:
                 return _moved(demands, dict(enumerate(kept)))
             case SortStep(_, None, 0) | AssumeStep():
                 return demands
-            case SortStep() | LimitStep() | WindowStep():
+            case SortStep() | LimitStep() | WindowStep() | EncodeStep():
                 return _NONE
 
     def _demands_before_probe(self, step: ProbeStep, demands: Members) -> Members:

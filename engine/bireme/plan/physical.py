@@ -56,7 +56,7 @@ class ScanSource(Node):
     """Reads a table: one task per split (a row group, say). `filters`, `lookups` and `bound` may skip splits and rows;
     they promise nothing. Lookups come in the order in which they are best asked. With `row_numbers`, the number of each
     row in the table (INT64, from 0) follows the columns. With a `bound`, splits are read in the order of its key, as
-    far as their statistics tell it.
+    far as their statistics tell it. With `splits_max` only so many splits are read, spread over the table: a sample.
     """
 
     table: str
@@ -66,6 +66,7 @@ class ScanSource(Node):
     lookups: tuple[Lookup, ...] = ()
     row_numbers: bool = False
     bound: TopBound | None = None
+    splits_max: int | None = None
 
 
 @node
@@ -175,11 +176,14 @@ class MergeGroupsStep(Node):
 
 @node
 class SortStep(Node):
-    """First step of a PARTITION pipeline: all rows in order; stable. With `limit`, only those after `offset`."""
+    """First step of a PARTITION pipeline: all rows in order; stable. With `limit`, only those after `offset`. With the
+    `sample` of a RangeSink, a partition that is too large can be cut further.
+    """
 
     keys: tuple[SortKey, ...]
     limit: int | None
     offset: int
+    sample: str | None = None
 
 
 @node
@@ -261,9 +265,9 @@ class EmitSink(Node):
 
 @node
 class SampleSink(Node):
-    """Puts batches on an edge as they come, and keeps the keys of a share of the rows as the sample `sample`."""
+    """Keeps the keys of a share of the rows as the sample `sample`; puts batches on an edge, if any, as they come."""
 
-    edge: EdgeId
+    edge: EdgeId | None
     keys: tuple[SortKey, ...]
     sample: str
 

@@ -172,7 +172,8 @@ class _Check:
             case EmitSink(edge):
                 yield from self._put(schema, edge)
             case SampleSink(edge, keys):
-                yield from self._put(schema, edge)
+                if edge is not None:
+                    yield from self._put(schema, edge)
                 yield from self._exprs(pipeline, [key.expr for key in keys], schema)
             case RangeSink(edge, keys, sample):
                 yield from self._put(_positioned(schema), edge)

@@ -57,7 +57,8 @@ def batch_task(live: LivePipeline) -> Task:
 def run_is_due(live: LivePipeline) -> bool:
     """Whether the next run of batches is there; a part of one is where no more will come before it is taken."""
     feed, holder = live.feed, live.source
-    assert feed is not None and holder is not None
+    assert feed is not None
+    assert holder is not None
     if not feed.queue:
         return False
     return holder.state.finished or _run_length(live, feed) > 0 or live.graph.is_full(holder)

@@ -135,7 +135,7 @@ class Partitions:
         if into == 1 or len(self._holder.state.feeds) > 1 or not live.stage.can_cut():
             return
         if part.is_stuck or part.within.total * into >= HASH_PARTS_MAX:
-            if len(entries) == 1:
+            if len(entries) == 1 or not live.stage.can_take_bits():
                 return
             self._left.popleft()
             self._bits = _Bits(part, live.next_input)

@@ -1,7 +1,7 @@
 """Row groups of a Parquet file that are encoded one by one, on any thread, and put together afterwards.
 
 `RowGroupEncoder` has pyarrow write a file of one row group into memory; `RowGroupFile` takes what is between its magic
-bytes and its footer as it is, and joins the footers. Inside, columns go by their numbers, since names may repeat, and in
+bytes and its footer as it is, and joins the footers. Inside, columns go by numbers, since names may repeat, and in
 the layout that is written fastest: decimals of up to 18 digits as the integers they are stored as, texts by the
 dictionaries that they come with. Schema, names and types of the file are those of an empty file with the real schema.
 """
@@ -75,10 +75,7 @@ class RowGroupEncoder:
             for at, (column, field) in enumerate(zip(columns, self._schema, strict=True))
         ]
         by_dictionary = [
-            path
-            for leaves, column in zip(self._leaves, columns, strict=True)
-            if _repeats(column)
-            for path in leaves
+            path for leaves, column in zip(self._leaves, columns, strict=True) if _repeats(column) for path in leaves
         ]
         table = pa.Table.from_arrays(columns, schema=pa.schema(fields))
         sink = pa.BufferOutputStream()
@@ -99,7 +96,10 @@ class RowGroupEncoder:
             return list_of_texts([self._schema.names[int(number)].encode(), *inner])
 
         return list_of(
-            [changed(chunk, {_CHUNK_METADATA: lambda found: changed(found, {_PATH: named})}) for chunk in structs_of(chunks)]
+            [
+                changed(chunk, {_CHUNK_METADATA: lambda found: changed(found, {_PATH: named})})
+                for chunk in structs_of(chunks)
+            ]
         )
 
 
@@ -179,7 +179,11 @@ def _stored(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _is_sound(dictionary: pa.Array, rows: int) -> bool:
     """Whether a dictionary may be written as it is: pyarrow takes it for granted that no entry comes twice."""
-    return len(dictionary) <= rows and dictionary.null_count == 0 and pc.count_distinct(dictionary).as_py() == len(dictionary)
+    return (
+        len(dictionary) <= rows
+        and dictionary.null_count == 0
+        and pc.count_distinct(dictionary).as_py() == len(dictionary)
+    )
 
 
 def _repeats(column: pa.Array) -> bool:

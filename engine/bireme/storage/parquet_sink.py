@@ -1,8 +1,8 @@
 """Batches written as Parquet.
 
 Row groups have the size that scans like: batches are gathered until they make one. Decimals of up to 18 digits are
-stored as integers, pages carry checksums. How a row group is encoded is in `parquet_row_groups`; files, and what is left
-of them after a failure, are the business of `sink`.
+stored as integers, pages carry checksums. How row groups are encoded is in `parquet_row_groups`; files, and what is
+left of them after a failure, are the business of `sink`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ParquetFormat:
         self._file = RowGroupFile(file, schema)
 
     def write(self, batch: pa.RecordBatch) -> int:
-        rows = batch.num_rows
+        rows = int(batch.num_rows)
         while self._rows + batch.num_rows >= BATCH_ROWS_MAX:
             wanted = BATCH_ROWS_MAX - self._rows
             self._gathered.append(batch.slice(0, wanted))

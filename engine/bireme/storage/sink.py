@@ -23,7 +23,6 @@ from pyarrow import ipc
 
 from bireme.errors import ArgumentFault, SinkFailed, Unsupported
 
-
 # Parquet whose batches are row groups that the query has encoded.
 ROW_GROUPS: Final = "parquet row groups"
 _TAKES_ANY_LAYOUT: Final = ("parquet", ROW_GROUPS)
@@ -200,7 +199,8 @@ _FORMATS: Final[dict[str, Callable[[_Counted, pa.Schema, bool], Format]]] = {
 
 def _check_format(format: str) -> None:
     if format not in _FORMATS:
-        raise ArgumentFault(f"{format!r} is no format; choose one of {', '.join([each for each in _FORMATS if each != ROW_GROUPS])}")
+        named = ", ".join([each for each in _FORMATS if each != ROW_GROUPS])
+        raise ArgumentFault(f"{format!r} is no format; choose one of {named}")
 
 
 def _as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

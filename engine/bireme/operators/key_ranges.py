@@ -1,0 +1,102 @@
+"""Ranges of an order that hold about equally many rows, as samples of keys tell: of all rows, and of a range again.
+
+Rule: nothing but speed depends on samples. Rows that were cut into ranges carry their position, which no two share; by
+it a range of equal keys can be cut too, and stays stable.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from bireme.backends.base import Kernels
+from bireme.data.hash_range import HashRange
+from bireme.data.record import compact, joined
+from bireme.data.schema import Schema
+from bireme.operators.filter_project import KeyColumns
+from bireme.operators.states import KeySample, QueryStates
+from bireme.plan.expr import SortKey
+
+
+class KeyOrder:
+    """Sort keys over rows, and cutting rows at some of them."""
+
+    def __init__(self, keys: Sequence[SortKey], schema: Schema, kernels: Kernels, states: QueryStates) -> None:
+        self._kernels = kernels
+        self._keys = KeyColumns([key.expr for key in keys], schema, kernels, states)
+        self._descending = [key.descending for key in keys]
+        self._nulls_first = [key.nulls_first for key in keys]
+
+    def keys_of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return self._keys.run(batch)
+
+    def splitters(self, sample: pa.RecordBatch, parts: int) -> pa.RecordBatch | None:
+        """Keys that cut what was sampled into parts of about equal size; None where it is one part."""
+        rows = sample.num_rows
+        if not rows or parts == 1:
+            return None
+        order = self._kernels.sort_rows(sample, descending=self._descending, nulls_first=self._nulls_first, limit=None)
+        places = [part * rows // parts for part in range(1, parts)]
+        return self._kernels.take(sample, order.take(pa.array(places, pa.int64())))
+
+    def cut(
+        self, batch: pa.RecordBatch, keys: pa.RecordBatch, splitters: pa.RecordBatch | None
+    ) -> list[pa.RecordBatch]:
+        """The rows of a batch by range: one more than there are splitters."""
+        if splitters is None:
+            return [batch]
+        return self._kernels.split_by_ranges(
+            batch, keys, splitters, descending=self._descending, nulls_first=self._nulls_first
+        )
+
+
+class RangeCuts:
+    """Cuts the ranges of a `RangeSink` into finer ones. Any thread."""
+
+    def __init__(
+        self, keys: Sequence[SortKey], sample: KeySample, schema: Schema, kernels: Kernels, states: QueryStates
+    ) -> None:
+        self._order = KeyOrder(keys, schema, kernels, states)
+        self._states = states
+        self._sample = sample
+        self._lock = threading.Lock()
+        self._sampled: dict[HashRange, pa.RecordBatch] = {}
+        self._splitters: dict[tuple[HashRange, int], pa.RecordBatch | None] = {}
+
+    can_cut = True
+
+    def cut(
+        self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows of some batches of a range, each with the part of it that they belong to."""
+        splitters = self._known_splitters(within, into)
+        pieces: dict[int, list[pa.RecordBatch]] = {}
+        for batch in batches:
+            self._states.check()
+            for part, piece in enumerate(self._order.cut(batch, self._order.keys_of(batch), splitters)):
+                if piece.num_rows:
+                    pieces.setdefault(part, []).append(compact(piece))
+        for part, some in pieces.items():
+            yield part, joined(some)
+
+    def _known_splitters(self, within: HashRange, into: int) -> pa.RecordBatch | None:
+        with self._lock:
+            if (within, into) not in self._splitters:
+                sampled = self._sample_of(within)
+                splitters = None if sampled is None else self._order.splitters(sampled, into)
+                self._splitters[within, into] = splitters
+                if sampled is not None:
+                    parts = self._order.cut(sampled, sampled, splitters)
+                    self._sampled.update({within.part(at, into): part for at, part in enumerate(parts)})
+            return self._splitters[within, into]
+
+    def _sample_of(self, within: HashRange) -> pa.RecordBatch | None:
+        """The keys that were sampled of a range: one of the sink's, or a part of one that was cut."""
+        found = self._sampled.pop(within, None)
+        if found is not None:
+            return found
+        with self._sample.lock:
+            placed = self._sample.placed.get(within.number, [])
+        return joined(placed) if placed else None
