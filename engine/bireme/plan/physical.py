@@ -80,10 +80,9 @@ class Take(Enum):
     """How a pipeline takes from its edge.
 
     STREAM: a task per batch, as batches come, in any number at once. SERIAL: a task per batch, one at a time, in the
-    order of the edge (needs an ordered edge). PARTITION: when all producers are done, a task per
-    partition, over all batches of that partition (in order), also for partitions without a batch. RUNS: a task per run
-    of batches that follow each other and make a row group of a file together, in any number at once (needs an ordered
-    edge).
+    order of the edge. PARTITION: once all producers are done, a task a partition, over all its batches (in order), even
+    where it has none. RUNS: a task per run of batches that follow each other and make a row group of a file, in any
+    number at once. SERIAL and RUNS need an ordered edge.
     """
 
     STREAM = "stream"
@@ -116,8 +115,7 @@ class BuildRows(Enum):
 class UnmatchedSource(Node):
     """Rows of the build side by whether a probe matched them, in one task, in the order they were built in.
 
-    RIGHT and FULL joins give their unmatched rows so; SEMI, ANTI and MARK joins whose left side was the smaller one,
-    and therefore built, give their result so.
+    So RIGHT and FULL joins give unmatched rows, and SEMI, ANTI and MARK joins whose left side was built, their result.
     """
 
     table: str
@@ -219,17 +217,8 @@ class EncodeStep(Node):
     schema: Schema
 
 
-Step = (
-    ProgramStep
-    | ProbeStep
-    | LimitStep
-    | MergeGroupsStep
-    | SortStep
-    | WindowStep
-    | UnnestStep
-    | AssumeStep
-    | EncodeStep
-)
+WholeStep = MergeGroupsStep | SortStep | WindowStep
+Step = ProgramStep | ProbeStep | LimitStep | WholeStep | UnnestStep | AssumeStep | EncodeStep
 
 # ------------------------------------------------------------------------------------------------ sinks
 
@@ -370,10 +359,7 @@ class Scalar(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """One pipeline. It may start when all pipelines in `after` are done; `inputs` and `output` are schemas.
-
-    `schemas` are those after the source and after each step, so one more than there are steps.
-    """
+    """One pipeline. It may start when all in `after` are done; `schemas` are those after its source and each step."""
 
     id: PipelineId
     name: str
@@ -405,10 +391,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Dag:
-    """What a worker runs. Pipelines are in an order in which each comes after those it needs.
-
-    `result` is the edge read by the caller; it is ordered and has no consuming pipeline.
-    """
+    """What a worker runs, pipelines after those they need. `result`, an ordered edge, is read by the caller alone."""
 
     pipelines: tuple[Pipeline, ...]
     edges: tuple[Edge, ...]

@@ -85,9 +85,7 @@ def _alike(dag: Dag) -> Mapping[_Question, list[_Reader]]:
 def _shared(dag: Dag, readers: Sequence[_Reader], rows: int) -> Dag:
     """The Dag with one scan for the readers, and an edge from which they take."""
     reads, whole = _widest(readers)
-    wanted = sorted(
-        {each.source.columns[place] for each in readers for place in columns_in(mask_of(each.step.exprs))}
-    )
+    wanted = sorted({each.source.columns[place] for each in readers for place in columns_in(mask_of(each.step.exprs))})
     places = {column: place for place, column in enumerate(reads.columns)}
     schema = whole.select([places[column] for column in wanted])
     first = readers[0]

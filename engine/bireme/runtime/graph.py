@@ -169,9 +169,7 @@ class Graph:
             self._dirty.append(pipeline)
 
     def touch_around(self, pipeline: LivePipeline) -> None:
-        """A task of `pipeline` has delivered: it, those that read on meanwhile and, for what it took, its producers look
-        again.
-        """
+        """A task of `pipeline` has delivered: it, who reads on and, for what it took, its producers look again."""
         self.touch(pipeline)
         for holder, _ in pipeline.sinks:
             for consumer in holder.edge.consumers:
@@ -270,10 +268,7 @@ class Graph:
 
     def is_full(self, holder: BatchHolder) -> bool:
         """Whether an edge holds as much as it should."""
-        return holder.state.nbytes >= self._limit(holder)
-
-    def _limit(self, holder: BatchHolder) -> int:
-        return self._result_bytes_max if holder is self.result else self._edge_bytes_max
+        return holder.state.nbytes >= (self._result_bytes_max if holder is self.result else self._edge_bytes_max)
 
     def _full(self, pipeline: LivePipeline, holder: BatchHolder, producer: int) -> bool:
         state = holder.state
