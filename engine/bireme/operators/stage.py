@@ -17,7 +17,6 @@ from bireme.data.record import concat, longer, record_batch
 from bireme.data.schema import Schema
 from bireme.errors import EngineBug, SourceMisstated
 from bireme.operators.base import NOTHING, Emission, Output, Postponed, Relievable, Round, RoundCall
-from bireme.operators.encode import Encode
 from bireme.operators.filter_project import FilterProject
 from bireme.operators.group import Group
 from bireme.operators.hash_join import HashJoin
@@ -320,6 +319,9 @@ class PipelineStage:
             case AssumeStep():
                 return lambda batches, _: _assumed(step, schema, batches)
             case EncodeStep():
+                # It loads pyarrow's writer, which takes longer than a small query.
+                from bireme.operators.encode import Encode
+
                 encode = Encode(step.schema, output.names, self._states)
                 self._is_slow = True
                 return lambda batches, _: encode.run(batches)
