@@ -190,6 +190,25 @@ def test_what_a_query_and_its_subquery_ask_of_a_table_is_asked_once(tpch: bm.Ses
     assert scans_of(tpch, "lineitem", query.replace(few, late).format(late)) > 1
 
 
+def test_shared_scans_do_not_wait_for_each_other(strict: None) -> None:
+    """The scans of a may share what b's build keeps, or those of b what a's build keeps, but not both."""
+
+    def numbers(count: int, step: int, *names: str) -> pa.Table:
+        column = pa.array(range(0, count, step), pa.int64())
+        return pa.table(dict.fromkeys(("k", *names), column))
+
+    query = """
+        select count(*), sum(z) from c where exists (from a where a.k = c.k and x <> z + 1)
+        and exists (from b where b.k = c.k and v <> z + 1) and exists (from a where a.k = c.k and y <> z + 2)
+        and exists (from b where b.k = c.k and w <> z + 2)"""
+    with bm.connect(threads=2) as session:
+        session.register("c", numbers(60_000, 1, "z"))
+        session.register("a", numbers(9_000, 3, "x", "y"))
+        session.register("b", numbers(9_000, 2, "v", "w"))
+        (found,) = session.sql(query).collect().to_pylist()
+    assert list(found.values()) == [1_500, sum(range(0, 9_000, 6))]
+
+
 def test_an_outer_join_keeps_its_rows(tpch: bm.Session) -> None:
     few = "(select c_custkey from customer where c_nationkey = 3) c"
     assert "orders" not in asked(tpch, f"select * from orders left join {few} on o_custkey = c_custkey")

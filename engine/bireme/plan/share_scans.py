@@ -63,7 +63,8 @@ def share_scans(dag: Dag, memberships: Memberships, estimates: MemberEstimates) 
     for readers in by_table.values():
         rows = estimates.scanned(readers[0][1]) if len(readers) > 1 else 0.0
         if rows >= _SCANNED_MIN:
-            common = _common(readers, memberships, PipelineOrder(dag), estimates)
+            # Scans that are shared already wait for builds of their own, which must not wait for this one.
+            common = _common(readers, memberships, PipelineOrder(made), estimates)
             if common is not None:
                 made = _shared(made, common, memberships.built_by(common.member.table).id, rows)
     return made if made is dag else in_order(made)
@@ -79,12 +80,13 @@ def _common(
         # Other filters may let a scan skip whole splits, which a shared one could not.
         filters = frozenset([remap(each, places) for each in source.filters])
         for member in memberships.demands(pipeline):
-            if not order.waits(memberships.built_by(member.table).id, pipeline.id):
+            if not _goes_before(order, pipeline.id, (memberships.built_by(member.table).id,)):
                 whole = Member(tuple([places[column] for column in member.columns]), member.table)
                 demanding.setdefault((whole, filters), []).append((pipeline, source))
     best: _Common | None = None
     for (member, _), found in demanding.items():
-        if len(found) < 2:
+        waits = _waits(found)
+        if len(found) < 2 or any(_goes_before(order, pipeline.id, waits) for pipeline, _ in found):
             continue
         source = found[0][1]
         asked = Member(tuple([source.columns.index(column) for column in member.columns]), member.table)
@@ -92,6 +94,17 @@ def _common(
         if kept <= _KEPT_MAX and (best is None or (kept, member) < (best.kept, best.member)):
             best = _Common(tuple(found), member, kept)
     return best
+
+
+def _waits(readers: Sequence[Reader]) -> tuple[PipelineId, ...]:
+    """What a scan for these readers waits for because of its filters."""
+    first, source = readers[0]
+    return first.after if source.filters else ()
+
+
+def _goes_before(order: PipelineOrder, pipeline: PipelineId, others: Sequence[PipelineId]) -> bool:
+    """Whether one of `others` is the pipeline itself or starts after it."""
+    return any(other == pipeline or order.waits(other, pipeline) for other in others)
 
 
 def _shared(dag: Dag, common: _Common, built: PipelineId, rows: float) -> Dag:
@@ -107,8 +120,7 @@ def _shared(dag: Dag, common: _Common, built: PipelineId, rows: float) -> Dag:
     edge = EdgeId(len(dag.edges))
     reads, probe = _lookup(common, columns, schema)
     first = common.readers[0][0]
-    # What its filters wait for, the scan waits for.
-    after = tuple(sorted({built, *(first.after if reads.filters else ())}))
+    after = tuple(sorted({built, *_waits(common.readers)}))
     number = PipelineId(len(dag.pipelines))
     scan = Pipeline(number, first.name, reads, (probe,), EmitSink(edge), after, (schema, schema), hint)
     # Few rows are one task for each reader.
