@@ -16,7 +16,7 @@ import pyarrow as pa
 from bireme.backends.base import Kernels
 from bireme.data import arrays
 from bireme.data.batch import measure
-from bireme.data.record import joined, plain, record_batch, slices
+from bireme.data.record import joined, plain, record_batch, slices, with_own_dictionaries
 from bireme.data.schema import Schema
 from bireme.operators.base import Emission, Relievable, Unrelieved
 from bireme.operators.filter_project import KeyColumns
@@ -116,7 +116,8 @@ class Ranges(Unrelieved):
             positions = arrays.from_numpy(np.arange(position, position + batch.num_rows, dtype=np.int64))
             position += batch.num_rows
             columns = [_light(column) for column in batch.columns]
-            whole = record_batch([*columns, positions], self._names, batch.num_rows)
+            # Else each piece would keep the whole batch in memory that its dictionaries came with.
+            whole = with_own_dictionaries(record_batch([*columns, positions], self._names, batch.num_rows))
             keys = self._order.keys_of(batch)
             self._note(batch, keys, positions)
             parts = self._order.cut(whole, keys, self._splitters)

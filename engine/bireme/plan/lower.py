@@ -76,15 +76,16 @@ def lower(
     shared: Collection[Rel],
     partitions_max: int,
     partition_bytes_max: int = GIB,
+    range_bytes_max: int = GIB,
     levers: Levers = _ALL_LEVERS,
 ) -> Dag:
     """The Dag that computes `plan`.
 
     `estimates` are of the run that made `plan`, `shared` are the relations to run once although read more than once,
     `partitions_max` limits the partitions of one edge (a small multiple of the compute slots is right) where none of
-    them is expected to be larger than `partition_bytes_max`.
+    them is expected to be larger than `partition_bytes_max`; ranges of a sort are up to `range_bytes_max` large.
     """
-    lowering = Lowering(estimates, shared, partitions_max, partition_bytes_max, levers)
+    lowering = Lowering(estimates, shared, partitions_max, partition_bytes_max, range_bytes_max, levers)
     opened = lowering.open(plan)
     result = lowering.draft.edge("result", opened.schema, opened.rows)
     lowering.draft.close(opened, EmitSink(result))
@@ -111,6 +112,7 @@ class Lowering:
         shared: Collection[Rel],
         partitions_max: int,
         partition_bytes_max: int,
+        range_bytes_max: int,
         levers: Levers,
     ) -> None:
         self.draft = Draft()
@@ -120,6 +122,7 @@ class Lowering:
         self._shared = frozenset(shared)
         self.partitions_max = partitions_max
         self.partition_bytes_max = partition_bytes_max
+        self.range_bytes_max = range_bytes_max
         self._materialised: dict[Rel, EdgeId] = {}
         self._scalars: dict[ScalarSubquery, tuple[Scalar, PipelineId]] = {}
         # The join tables that further joins may use, by what they are made of.

@@ -55,7 +55,7 @@ def _shares(lowering: Lowering, opened: Opened) -> float:
 def _ranges(lowering: Lowering, opened: Opened) -> int:
     """In how many ranges to sort: enough for all slots, and none too large for its share of memory."""
     in_memory = min(max(lowering.partitions_max, _RANGES_IN_MEMORY_MAX), opened.rows / _ROWS_PER_RANGE)
-    wanted = max(_shares(lowering, opened), in_memory)
+    wanted = max(opened.rows * opened.schema.row_bytes / lowering.range_bytes_max, in_memory)
     return int(min(wanted, _RANGES_MAX)) if wanted >= 2 else 1
 
 
@@ -75,7 +75,7 @@ def _by_ranges(lowering: Lowering, opened: Opened, keys: tuple[SortKey, ...], pa
         cut = lowering.draft.from_edge(gathered, Take.STREAM, "ranges")
         cut.after.add(lowering.draft.close(opened, SampleSink(gathered, keys, sample)))
     edge = lowering.draft.edge("sort", positioned, opened.rows, partitions)
-    lowering.draft.close(cut, RangeSink(edge, keys, sample, min(lowering.partition_bytes_max, _KEPT_BYTES_MAX)))
+    lowering.draft.close(cut, RangeSink(edge, keys, sample, min(2 * lowering.range_bytes_max // 3, _KEPT_BYTES_MAX)))
     ordered = lowering.draft.from_edge(edge, Take.PARTITION, "sort")
     ordered.add(SortStep((*keys, SortKey(Column(len(schema), INT64))), None, 0, sample), positioned)
     ordered.project(all_columns(schema), schema.names, schema)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 from bireme.data.hash_range import HASH_PARTS_MAX, HashRange
 from bireme.data.tier import Tier
 from bireme.observe.event import PartitionCut, PartitionInBits
-from bireme.runtime.compute.policy import partition_share, parts_of
+from bireme.plan.physical import SortStep
+from bireme.runtime.compute.policy import partition_share, parts_of, range_share
 from bireme.runtime.compute.task import Result, Task, TaskKind
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.state import Entry, Feed
@@ -149,7 +150,9 @@ class Partitions:
     @property
     def _share(self) -> int:
         graph = self._live.graph
-        return partition_share(graph.ledger.limits[Tier.DEVICE], slots=graph.slots)
+        steps = self._live.pipeline.steps
+        share = range_share if steps and isinstance(steps[0], SortStep) else partition_share
+        return share(graph.ledger.limits[Tier.DEVICE], slots=graph.slots)
 
     def _some(self, part: Part) -> list[Entry]:
         return self._feed.pop_some(part.place, self._share // _BITS_IN_SHARE)

@@ -31,6 +31,8 @@ from bireme.units import MIB
 _PLANS_KEPT_MAX: Final = 64
 # Two partitions per compute slot even out their sizes; more only cut them smaller.
 _PARTITIONS_PER_SLOT: Final = 2
+# A task that sorts a range needs about twice its bytes. With more threads more of them are to run at once.
+_RANGE_SHARES: Final = 2.75
 # A task that sorts a partition holds it, its keys and what it gives; another one waits behind it.
 _MEMORY_SHARES: Final = 8
 
@@ -43,6 +45,7 @@ class Planner:
         self._kernels = kernels
         self._partitions_max = max(4, _PARTITIONS_PER_SLOT * config.threads)
         self._partition_bytes_max = max(MIB, config.memory_bytes_max // (_MEMORY_SHARES * config.threads))
+        self._range_bytes_max = max(MIB, int(config.memory_bytes_max / (_RANGE_SHARES * max(2, config.threads))))
         self._levers = config.levers
         self._cache = StatisticsCache()
         self._planned: dict[Rel, tuple[Rel, Dag]] = {}
@@ -96,6 +99,7 @@ class Planner:
             shared=shared(optimized),
             partitions_max=self._partitions_max,
             partition_bytes_max=self._partition_bytes_max,
+            range_bytes_max=self._range_bytes_max,
             levers=levers,
         )
         return optimized, dag

@@ -75,6 +75,13 @@ def partition_share(limit: int, *, slots: int) -> int:
     return limit // (2 * slots)
 
 
+def range_share(limit: int, *, slots: int) -> int:
+    """As `partition_share`, for a task that sorts a range: up to half of the limit, since another can wait meanwhile,
+    and fewer ranges make longer pieces of what is cut into them.
+    """
+    return limit // max(2, slots)
+
+
 def parts_of(need: int, share: int, *, rows: int) -> int:
     """Into how many parts a partition is cut whose task would need `need` bytes; 1 where it is taken as it is. Each
     part is to need half of the share, since parts are hardly ever equal.
