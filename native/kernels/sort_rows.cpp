@@ -10,15 +10,7 @@ namespace bireme {
 
 namespace {
 
-// As many of the pieces' most significant bits as fit into one word, and a row.
-struct Entry {
-  uint64_t code;
-  uint32_t row;
-};
-
-bool operator<(const Entry& left, const Entry& right) {
-  return left.code != right.code ? left.code < right.code : left.row < right.row;
-}
+using Entry = SortEntry;
 
 // The pieces, joined into one code a row as far as they fit.
 struct Codes {
@@ -173,12 +165,38 @@ Cells<Entry> all_entries(const Codes& codes) {
 
 }  // namespace
 
-OutputColumn sort_rows(const Batch& batch, const std::vector<SortKey>& keys, int64_t limit) {
-  const int64_t rows = batch.rows();
-  if (rows > std::numeric_limits<uint32_t>::max())
+namespace {
+
+void check(const Batch& batch, const std::vector<SortKey>& keys) {
+  if (batch.rows() > std::numeric_limits<uint32_t>::max())
     throw Unsupported("a batch of more than 2^32 rows cannot be sorted");
   if (keys.size() != batch.columns().size())
     throw EngineBug("a sort has another number of columns than of directions");
+}
+
+}  // namespace
+
+SortedRows sorted_rows(const Batch& batch, const std::vector<SortKey>& keys, size_t split) {
+  check(batch, keys);
+  SortedRows sorted;
+  for (size_t index = 0; index < keys.size(); ++index) {
+    if (index == split) sorted.split_pieces = sorted.pieces.size();
+    append_sort_pieces(batch.columns()[index], keys[index], false, sorted.pieces);
+  }
+  if (split >= keys.size()) sorted.split_pieces = sorted.pieces.size();
+  for (size_t index = sorted.split_pieces; index < sorted.pieces.size(); ++index)
+    sorted.split_bits += sorted.pieces[index].bits;
+  if (batch.rows() == 0) return sorted;
+  const Codes codes = join_pieces(sorted.pieces, batch.rows());
+  sorted.is_decided = codes.decides(sorted.pieces);
+  sorted.entries = all_entries(codes);
+  sort_entries(sorted.entries, codes, sorted.pieces);
+  return sorted;
+}
+
+OutputColumn sort_rows(const Batch& batch, const std::vector<SortKey>& keys, int64_t limit) {
+  check(batch, keys);
+  const int64_t rows = batch.rows();
   const int64_t wanted = limit < 0 ? rows : std::min(limit, rows);
   const bool few = wanted <= rows / 4;
   std::vector<SortPiece> pieces;

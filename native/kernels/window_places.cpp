@@ -13,7 +13,9 @@ class Differs {
   Differs(const std::vector<SortPiece>& pieces, size_t first, size_t end)
       : pieces_(pieces), first_(first), end_(end) {}
 
-  bool operator()(int64_t left, int64_t right) const {
+  bool operator()(const SortEntry& left_entry, const SortEntry& right_entry) const {
+    const int64_t left = left_entry.row;
+    const int64_t right = right_entry.row;
     for (size_t index = first_; index < end_; ++index) {
       const SortPiece& piece = pieces_[index];
       if (piece.codes[left] != piece.codes[right]) return true;
@@ -27,6 +29,20 @@ class Differs {
   const std::vector<SortPiece>& pieces_;
   size_t first_;
   size_t end_;
+};
+
+// The same by codes that tell everything.
+class CodesDiffer {
+ public:
+  explicit CodesDiffer(int shift) : shift_(shift) {}
+
+  bool operator()(const SortEntry& left, const SortEntry& right) const {
+    // All bits, where there are 64, are those of keys that are not looked at here.
+    return shift_ < 64 && (left.code ^ right.code) >> shift_ != 0;
+  }
+
+ private:
+  int shift_;
 };
 
 // Where the partition and the peers of a position begin, and how many groups of peers there were.
@@ -54,9 +70,10 @@ class Writer {
   }
 
   // What is known when the next run begins: for the rows of a run that ends before `end`.
-  void run(Place place, const int64_t* order, int64_t begin, int64_t end, int64_t partition) {
+  void run(Place place, const SortEntry* order, int64_t begin, int64_t end, int64_t partition) {
     if (values_[static_cast<size_t>(place)] == nullptr) return;
-    for (int64_t position = begin; position < end; ++position) put(place, order[position], end - partition);
+    for (int64_t position = begin; position < end; ++position)
+      put(place, order[position].row, end - partition);
   }
 
  private:
@@ -67,27 +84,29 @@ class Writer {
   int64_t* values_[5] = {};
 };
 
-void write_places(const int64_t* order, int64_t rows, const Differs& partition_differs,
-                  const Differs& peer_differs, Writer& writer) {
+template <typename Differ>
+void write_places(const Cells<SortEntry>& entries, const Differ& partition_differs,
+                  const Differ& peer_differs, Writer& writer) {
+  const SortEntry* order = entries.data();
+  const int64_t rows = entries.size();
   Runs runs;
   const auto end_runs = [&](int64_t end, bool partition_ends) {
     writer.run(Place::RowsUpToPeers, order, runs.peers, end, runs.partition);
     if (partition_ends) writer.run(Place::PartitionRows, order, runs.partition, end, runs.partition);
   };
   for (int64_t position = 0; position < rows; ++position) {
-    const int64_t row = order[position];
     if (position > 0) {
-      const int64_t before = order[position - 1];
-      if (partition_differs(before, row)) {
+      const SortEntry& before = order[position - 1];
+      if (partition_differs(before, order[position])) {
         end_runs(position, true);
         runs = {position, position, 1};
-      } else if (peer_differs(before, row)) {
+      } else if (peer_differs(before, order[position])) {
         end_runs(position, false);
         runs.peers = position;
         ++runs.dense;
       }
     }
-    writer.row(row, position, runs);
+    writer.row(order[position].row, position, runs);
   }
   end_runs(rows, true);
 }
@@ -104,16 +123,15 @@ std::vector<OutputColumn> window_places(const Batch& batch, const std::vector<So
     column.rows = rows;
     column.values = Buffer(rows * 8);
   }
-  const OutputColumn order = sort_rows(batch, keys, -1);
-  std::vector<SortPiece> pieces;
-  size_t partition_pieces = 0;
-  for (size_t index = 0; index < keys.size(); ++index) {
-    append_sort_pieces(batch.columns()[index], keys[index], false, pieces);
-    if (index + 1 == partition_keys) partition_pieces = pieces.size();
-  }
+  const SortedRows sorted = sorted_rows(batch, keys, partition_keys);
   Writer writer(places, columns);
-  write_places(order.values.as<int64_t>(), rows, Differs(pieces, 0, partition_pieces),
-               Differs(pieces, partition_pieces, pieces.size()), writer);
+  if (sorted.is_decided) {
+    write_places(sorted.entries, CodesDiffer(sorted.split_bits), CodesDiffer(0), writer);
+  } else {
+    const size_t split = sorted.split_pieces;
+    write_places(sorted.entries, Differs(sorted.pieces, 0, split),
+                 Differs(sorted.pieces, split, sorted.pieces.size()), writer);
+  }
   return columns;
 }
 
