@@ -142,12 +142,19 @@ def _range_edge(
     compared = [-point if down else point for point in points]
     edge = (ordered.peer_start if is_start else ordered.peer_end).copy()
     bisect = bisect_left if is_start else bisect_right
-    for place in np.flatnonzero(~missing):
-        low, high = int(ordered.start[place]), int(ordered.end[place])
-        valued = np.flatnonzero(~missing[low:high]) + low
-        target = move(int(place))
-        edge[place] = bisect(compared, -target if down else target, int(valued[0]), int(valued[-1]) + 1)
+    first, last = _valued(ordered, missing)
+    for place in np.flatnonzero(~missing).tolist():
+        target = move(place)
+        edge[place] = bisect(compared, -target if down else target, int(first[place]), int(last[place]))
     return edge
+
+
+def _valued(ordered: Ordered, missing: Bools) -> tuple[Rows, Rows]:
+    """Start and end of those places in the partition of each whose keys are not NULL: NULLs are before or after all."""
+    before = np.concatenate(([0], np.cumsum(missing)))
+    nulls = before[ordered.end] - before[ordered.start]
+    come_first = missing[ordered.start]
+    return ordered.start + np.where(come_first, nulls, 0), ordered.end - np.where(come_first, 0, nulls)
 
 
 def _points(column: pa.Array, kind: DataType) -> list[Any]:

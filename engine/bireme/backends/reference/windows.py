@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from bireme.backends.reference import frame_trees
 from bireme.backends.reference.aggregates import check_supported, over_groups
 from bireme.backends.reference.expressions import Scope
 from bireme.backends.reference.frames import Ordered, frame_ranges
@@ -165,6 +166,8 @@ def _aggregate(ordered: Ordered, call: WindowCall) -> pa.Array:
         aggregation.type,
     )
     frames, which = np.unique(np.stack([low, high], axis=1), axis=0, return_inverse=True)
+    if not aggregation.distinct and frame_trees.is_worthwhile(step.function, frames):
+        return frame_trees.over_frames(step, arg, frames, kept).take(pa.array(which.reshape(-1)))
     parts = [_over_frames(step, aggregation.distinct, arg, some, kept) for some in _portions(frames)] or [
         _over_frames(step, False, arg, frames, kept)
     ]
