@@ -27,9 +27,10 @@ from bireme.units import MIB
 # Decompressing and decoding this much takes some milliseconds; handing a task over, a few tenths of one.
 _RUN_BYTES_MIN: Final = 4 * MIB
 _RUN_BYTES_MAX: Final = 32 * MIB
-# So many tasks a slot are enough, so that the slots end at about the same time; of short ones fewer.
+# So many tasks a slot are enough, so that the slots end at about the same time. Of short ones fewer: what a task costs
+# beside its work is then more than what a slot loses that ends first. The last ones are half as long, against that.
 _RUNS_PER_SLOT: Final = 16
-_RUNS_PER_SLOT_MIN: Final = 6
+_RUNS_PER_SLOT_MIN: Final = 2
 # A run may decode to this part of the memory of its slot.
 _RUNS_IN_MEMORY: Final = 16
 
@@ -104,11 +105,12 @@ def run_lengths(splits: Sequence[Split], limits: RunLimits) -> list[int]:
     decoded_max = limits.memory_bytes // (_RUNS_IN_MEMORY * limits.slots)
     lengths: list[int] = []
     nbytes = decoded = 0
-    for split, own in zip(splits, sizes, strict=True):
+    last = len(splits) - count_max
+    for place, (split, own) in enumerate(zip(splits, sizes, strict=True)):
         own_decoded = split.decoded_bytes
         nbytes, decoded = nbytes + own, decoded + own_decoded
-        is_full = nbytes > bytes_max or decoded > decoded_max or split.sharers > 1
-        if lengths and not is_full and lengths[-1] < count_max:
+        is_full = nbytes > bytes_max or decoded > decoded_max or split.sharers > 1 or place == last
+        if lengths and not is_full and lengths[-1] < (count_max if place < last else -(-count_max // 2)):
             lengths[-1] += 1
         else:
             lengths.append(1)
