@@ -22,6 +22,10 @@ KeyIndex::Form form_of(const std::vector<Type>& types, const KeyLayout& layout) 
   return strings > 3 ? KeyIndex::Form::Serial : KeyIndex::Form::Packed;
 }
 
+// A dictionary that is much shorter than its column costs little to make, and saves whoever reads the column
+// looking at every text.
+constexpr int64_t kRowsPerTextMin = 4;
+
 }  // namespace
 
 KeyIndex::KeyIndex(const std::vector<Type>& types, const std::vector<bool>& nullable)
@@ -132,7 +136,10 @@ std::vector<OutputColumn> KeyIndex::packed_columns(const uint32_t* entries, int6
     for (int word = 0; word < words_each; ++word) {
       packed_->read_part(column.part + word, entries, rows, words.as<uint64_t>() + word, words_each);
     }
-    if (column.interned) {
+    const bool is_repeated = column.interned && texts_[index].size() * kRowsPerTextMin <= rows;
+    if (is_repeated && column.type.kind == Kind::String) {
+      out.push_back(code_column(index, std::move(words), valid, rows));
+    } else if (column.interned) {
       out.push_back(text_column(index, words.as<uint64_t>(), valid, rows));
     } else {
       out.push_back(column_of_words(column.type, std::move(words), valid, rows));
@@ -148,6 +155,19 @@ OutputColumn KeyIndex::text_column(size_t column, const uint64_t* numbers, const
     if (valid == nullptr || valid[row] != 0) texts[row] = texts_[column][static_cast<uint32_t>(numbers[row])];
   }
   return column_of_texts(layout_.columns[column].type, texts.data(), valid, rows);
+}
+
+OutputColumn KeyIndex::code_column(size_t column, Buffer numbers, const uint8_t* valid, int64_t rows) const {
+  for (int64_t row = 0; valid != nullptr && row < rows; ++row) {
+    if (valid[row] == 0) numbers.as<uint64_t>()[row] = 0;
+  }
+  const TextIndex& index = texts_[column];
+  std::vector<Text> texts(index.size());
+  for (uint32_t number = 0; number < index.size(); ++number) texts[number] = index[number];
+  OutputColumn codes = column_of_words(simple_type(Kind::Int32), std::move(numbers), valid, rows);
+  codes.dictionary = std::make_shared<const OutputColumn>(
+      column_of_texts(layout_.columns[column].type, texts.data(), nullptr, index.size()));
+  return codes;
 }
 
 // A serialized key: per column a byte that says whether it is valid, then (if so) its words, or its length

@@ -8,7 +8,8 @@
 //   (see `group_packed`);
 //   text: one string column;
 //   serial: everything else, the columns of a row written behind each other into one byte string.
-// Dictionary-encoded strings are looked up once per entry that occurs, not once per row.
+// Dictionary-encoded strings are looked up once per entry that occurs, not once per row; numbered ones leave
+// with a dictionary where they are few.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +50,8 @@ class KeyIndex {
   void add_null_bits();
   std::vector<OutputColumn> packed_columns(const uint32_t* entries, int64_t rows) const;
   OutputColumn text_column(size_t column, const uint64_t* numbers, const uint8_t* valid, int64_t rows) const;
+  // The same as codes of all texts of the column.
+  OutputColumn code_column(size_t column, Buffer numbers, const uint8_t* valid, int64_t rows) const;
   std::vector<OutputColumn> serial_columns(const uint32_t* entries, int64_t rows) const;
 
   std::vector<Type> types_;

@@ -34,8 +34,15 @@ std::vector<std::vector<uint32_t>> GroupTable::partition(uint32_t partitions) co
       continue;
     }
     const std::vector<OutputColumn> outputs = keys_->columns(some.data(), end - begin);
-    std::vector<Column> views;
-    for (const OutputColumn& output : outputs) views.push_back(view_of(output));
+    std::vector<Column> views, texts(outputs.size());
+    for (size_t index = 0; index < outputs.size(); ++index) {
+      Column& view = views.emplace_back(view_of(outputs[index]));
+      if (outputs[index].dictionary == nullptr) continue;
+      // What partition a key belongs to is told by its text: every table has other codes.
+      texts[index] = view_of(*outputs[index].dictionary);
+      view.type = texts[index].type;
+      view.dictionary = &texts[index];
+    }
     std::vector<const Column*> columns;
     for (const Column& view : views) columns.push_back(&view);
     hashes.resize(some.size());

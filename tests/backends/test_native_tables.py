@@ -92,6 +92,10 @@ def canonical(item: object) -> object:
     return item
 
 
+def of_values(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
 def rows_of(whole: pa.RecordBatch) -> list[tuple[object, ...]]:
     columns = [[canonical(item) for item in array.to_pylist()] for array in whole.columns]
     return list(zip(*columns, strict=True))
@@ -215,8 +219,41 @@ def test_groups_equal_plain_python(seed: int) -> None:
                     assert item is None
                 elif not (name == "sum" and kind is BOOL):
                     check(item, expected(name, [v if v != "nan" else math.nan for v in values], kind))
-        assert result.schema.types == [to_arrow(t) for t in key_types] + [to_arrow(s.type) for s in steps]
+        assert [of_values(kind) for kind in result.schema.types] == [to_arrow(t) for t in key_types] + [
+            to_arrow(s.type) for s in steps
+        ]
         assert direct.groups in (len(groups), 0, 1)
+
+
+@pytest.mark.parametrize("nulls", [0.0, 0.3])
+def test_text_keys_that_repeat_leave_as_codes(nulls: float) -> None:
+    rng = Random(7)
+    texts, numbers = column(rng, STRING, 3_000, 9, nulls), pa.array(range(3_000), pa.int64())
+    spec = GroupSpec((STRING, INT64), (step("count_star", None, None),))
+    wanted = sorted((text or "", text is None, number, 1) for text, number in rows_of(batch([texts, numbers])))
+
+    def sorted_of(found: list[pa.RecordBatch]) -> list[tuple[object, ...]]:
+        rows = [row for groups in found for row in rows_of(groups)]
+        return sorted((text or "", text is None, number, count) for text, number, count in rows)
+
+    table, again = tables.NativeGroupTable(spec), tables.NativeGroupTable(spec)
+    table.update(batch([texts, numbers]), 0)
+    states = table.states(3)
+    for part in states:
+        assert pa.types.is_dictionary(part.column(0).type)
+        again.merge(part)
+    assert sorted_of(states) == sorted_of([again.finish()]) == wanted
+    # Tables that met the texts in another order put them into the same partitions.
+    backwards = tables.NativeGroupTable(spec)
+    backwards.update(batch([array.take(pa.array(range(2_999, -1, -1))) for array in (texts, numbers)]), 0)
+    for part, same in zip(states, backwards.states(3), strict=True):
+        assert sorted_of([part]) == sorted_of([same])
+    merged = list(tables.merge_groups(spec, states, [], lambda: pytest.fail("native merges take all of this")))
+    assert sorted_of(merged) == wanted
+    few = GroupSpec((STRING, INT64), ())
+    table = tables.NativeGroupTable(few)
+    table.update(batch([texts, pa.array([1] * 3_000)]), 0)
+    assert not pa.types.is_dictionary(table.finish().column(0).type)
 
 
 def grouped(keys: np.ndarray, values: np.ndarray, *, cut: int) -> dict[int, int]:

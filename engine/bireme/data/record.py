@@ -16,6 +16,8 @@ from bireme.data.schema import Schema
 # Batches of fewer rows cost their readers more than the copy that joins them.
 SHORT_ROWS: Final = 4_096
 JOINED_ROWS_MAX: Final = 32_768
+# Dictionaries that are joined are this much shorter than what they stand for.
+_ROWS_PER_ENTRY_MIN: Final = 4
 
 _NO_COLUMNS = pa.struct([])
 
@@ -75,8 +77,18 @@ def longer(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _concat_column(chunks: list[pa.Array]) -> pa.Array:
     encoded = [isinstance(chunk, pa.DictionaryArray) for chunk in chunks]
     if any(encoded) and not _one_dictionary(chunks, encoded):
-        chunks = [plain(chunk) for chunk in chunks]
+        if all(encoded) and _are_short(chunks):
+            chunks = pa.chunked_array(chunks).unify_dictionaries().chunks
+        else:
+            chunks = [plain(chunk) for chunk in chunks]
     return pa.concat_arrays(chunks)
+
+
+def _are_short(chunks: list[pa.Array]) -> bool:
+    """Whether making one dictionary of all, of which none may hold NULL, costs little next to writing the values out."""
+    entries = sum([len(chunk.dictionary) for chunk in chunks])
+    rows = sum([len(chunk) for chunk in chunks])
+    return entries * _ROWS_PER_ENTRY_MIN <= rows and not any([chunk.dictionary.null_count for chunk in chunks])
 
 
 def _one_dictionary(chunks: list[pa.Array], encoded: list[bool]) -> bool:
