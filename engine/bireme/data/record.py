@@ -85,10 +85,10 @@ def _concat_column(chunks: list[pa.Array]) -> pa.Array:
 
 
 def _are_short(chunks: list[pa.Array]) -> bool:
-    """Whether making one dictionary of all, of which none may hold NULL, costs little next to writing the values out."""
+    """Whether making one dictionary of all costs little next to writing the values out; none may hold NULL for that."""
     entries = sum([len(chunk.dictionary) for chunk in chunks])
     rows = sum([len(chunk) for chunk in chunks])
-    return entries * _ROWS_PER_ENTRY_MIN <= rows and not any([chunk.dictionary.null_count for chunk in chunks])
+    return entries * _ROWS_PER_ENTRY_MIN <= rows and not any(chunk.dictionary.null_count for chunk in chunks)
 
 
 def _one_dictionary(chunks: list[pa.Array], encoded: list[bool]) -> bool:
