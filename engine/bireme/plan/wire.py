@@ -25,6 +25,7 @@ from bireme.data.node import Node
 from bireme.errors import ArgumentFault, EngineBug
 from bireme.plan import expr, hint, physical, relation
 from bireme.plan.expr import Interval
+from bireme.plan.functions import null_rule
 from bireme.plan.relation import Rel
 from bireme.plan.verify import Stage, verify
 
@@ -191,9 +192,18 @@ def _node(entry: Any, made: list[Any]) -> Any:
         node = kind(**values)
         if isinstance(node, data_types.DataType):
             data_types.to_arrow(node)
+        if isinstance(node, expr.Call):
+            _must_be_known(node.function)
     except (TypeError, ValueError, LookupError) as error:
         raise ArgumentFault(f"{name} cannot be made: {error}") from None
     return node
+
+
+def _must_be_known(function: str) -> None:
+    try:
+        null_rule(function)
+    except KeyError:
+        raise ValueError(f"there is no function {function!r}") from None
 
 
 def _short(value: Any) -> str:
