@@ -60,3 +60,10 @@ def test_clustered_rows_do_gain() -> None:
     gain = Gain(10**6)
     assert not any(gain.lose(rows // 4, 100_000) for rows in range(100_000, 10**6, 100_000))
     assert not gain.is_lost
+
+
+def test_few_groups_are_given_up_only_beyond_doubt() -> None:
+    assert Gain(1).lose(20_000, 20_000)
+    drawn = Gain(1)  # from 100,000 keys, of which there may be many more rows than anybody expected
+    assert not drawn.lose(18_127, 20_000)
+    assert drawn.lose(69_881, 100_000)

@@ -25,8 +25,12 @@ from bireme.storage.base import BATCH_ROWS_MAX
 
 # A task's rows are numbered within its sequence; a task never has as many as this.
 SEQUENCE_SHIFT = 40
-# Smaller tables stay in the cache, so that grouping early costs little.
-_GROUPS_LOOK_MIN: Final = 65_536
+# Smaller tables stay in the second-level cache, so that grouping early costs little.
+_GROUPS_LOOK_MIN: Final = 16_384
+# With fewer groups only what is beyond doubt counts: that they would be too many if so many times the rows came. What
+# is expected of rows is often too little, and a slot does not take back that it has given up.
+_GROUPS_SURE_MIN: Final = 65_536
+_ROWS_DOUBTED: Final = 16
 _GROUPS_SHARE_MAX: Final = 0.5
 
 
@@ -160,7 +164,8 @@ class Gain:
         if groups < _GROUPS_LOOK_MIN or self._rows < self._next_look:
             return False
         self._next_look = 2 * self._rows
-        self.is_lost = share_of_groups(groups, self._rows, max(self._rows_expected, self._rows)) > _GROUPS_SHARE_MAX
+        rows_min = self._rows if groups >= _GROUPS_SURE_MIN else _ROWS_DOUBTED * self._rows
+        self.is_lost = share_of_groups(groups, self._rows, max(self._rows_expected, rows_min)) > _GROUPS_SHARE_MAX
         return self.is_lost
 
 
