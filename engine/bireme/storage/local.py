@@ -81,19 +81,32 @@ class LocalByteSource:
         return found
 
     def _read_file(self, path: str, version: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        offsets, lengths = [one.offset for one in ranges], [one.length for one in ranges]
         try:
-            file = self._checked(path, version)
+            # A descriptor that was open may be that of a file that has been replaced; another one tells.
+            found = self._read_once(path, version, offsets, lengths)
+            if found is None:
+                found = self._read_once(path, version, offsets, lengths)
         except OSError as error:
             raise translate(error, path) from error
+        if found is None:
+            raise _changed(path)
+        return found
+
+    def _read_once(
+        self, path: str, version: str, offsets: Sequence[int], lengths: Sequence[int]
+    ) -> list[pa.Buffer] | None:
+        """The bytes; None where the open file is not, or no longer, the planned one, which is then open no more."""
+        file = self._acquire(path)
         try:
-            offsets, lengths = [one.offset for one in ranges], [one.length for one in ranges]
             content = self._reader(file.descriptor, offsets, lengths)
-            # Once more: somebody may have written to it in the meantime.
-            if content is None or not _is_version(file, version):
-                raise _changed(path)
-            return content
-        except OSError as error:
-            raise translate(error, path) from error
+            # Asked afterwards, since somebody may have written to it while it was read.
+            if content is not None and _is_version(file, version):
+                return content
+            with self._lock:
+                if self._files.get(path) is file:
+                    self._forget(path)
+            return None
         finally:
             self._release(file)
 
@@ -128,20 +141,6 @@ class LocalByteSource:
             self._closed = True
             for path in list(self._files):
                 self._forget(path)
-
-    def _checked(self, path: str, version: str) -> _OpenFile:
-        """An open file whose content is the planned one; a cached descriptor may be that of a replaced file."""
-        file = self._acquire(path)
-        if _is_version(file, version):
-            return file
-        self._release(file)
-        with self._lock:
-            self._forget(path)
-        file = self._acquire(path)
-        if _is_version(file, version):
-            return file
-        self._release(file)
-        raise _changed(path)
 
     def _acquire_open(self, path: str) -> _OpenFile | None:
         with self._lock:

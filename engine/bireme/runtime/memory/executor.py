@@ -118,6 +118,9 @@ class MemoryExecutor:
         return excess(self._held(), self._room.ledger.limits[Tier.DEVICE], start=self._start, stop=self._stop)
 
     def _grown(self, tier: Tier) -> None:
+        ledger = self._room.ledger
+        if ledger.totals[tier] + self._step_bytes <= self._start * ledger.limits[tier]:
+            return  # with all promises: nearly always
         if tier is Tier.DEVICE and self._excess() > 0 and self._held() > self._tried_at:
             self._wake.set()
 
