@@ -45,6 +45,12 @@ def test_the_last_runs_of_a_short_scan_are_half_as_long(count, lengths):
     assert run_lengths(splits_of([10] * count), LIMITS) == lengths
 
 
+def test_runs_are_shorter_where_a_task_keeps_a_table_of_its_own():
+    splits = splits_of([10] * 48)
+    assert run_lengths(splits, LIMITS, keeps_rows=True) == [4] * 11 + [2, 2]
+    assert max(run_lengths(splits, LIMITS)) == 12
+
+
 def test_parts_of_one_whole_are_not_joined():
     parts = [FakeSplit((index,), (ByteRange("t", 0, 5),), 100) for index in range(100)]
     assert in_runs(parts, run_lengths(parts, LIMITS)) == parts

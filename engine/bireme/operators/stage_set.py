@@ -131,9 +131,10 @@ class PipelineStages:
         splits = source.splits(scan.columns, filters, rows_max=rows_max)
         if wanted is not None:
             splits = [split for split in splits if len(rows_within(wanted, split))]
-        lengths = run_lengths(splits, self._limits)
-        if isinstance(pipeline.sink, GroupSink) and pipeline.sink.finals is not None:
-            finals = pipeline.sink.finals
+        finals = pipeline.sink.finals if isinstance(pipeline.sink, GroupSink) else None
+        # The groups of one task are in a table of their own.
+        lengths = run_lengths(splits, self._limits, keeps_rows=finals is not None)
+        if finals is not None:
             ranges = source.key_ranges(finals.column, splits)
             self._states.clusters[finals.edge] = clusters(hulls(ranges, lengths))
         return _spread(self._in_reading_order(pipeline, source, splits, lengths), scan.splits_max)

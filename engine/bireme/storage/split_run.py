@@ -31,6 +31,8 @@ _RUN_BYTES_MAX: Final = 32 * MIB
 # beside its work is then more than what a slot loses that ends first. The last ones are half as long, against that.
 _RUNS_PER_SLOT: Final = 16
 _RUNS_PER_SLOT_MIN: Final = 2
+# Where a task keeps a table of its own, which should stay in the second-level cache.
+_RUNS_PER_SLOT_KEEPING_MIN: Final = 6
 # A run may decode to this part of the memory of its slot.
 _RUNS_IN_MEMORY: Final = 16
 
@@ -95,9 +97,10 @@ class SplitRun:
         return EngineBug(f"column {column} of a run of splits was decoded as a whole: {story}")
 
 
-def run_lengths(splits: Sequence[Split], limits: RunLimits) -> list[int]:
-    """How many splits each task should take."""
-    count_max = len(splits) // (_RUNS_PER_SLOT_MIN * limits.slots)
+def run_lengths(splits: Sequence[Split], limits: RunLimits, *, keeps_rows: bool = False) -> list[int]:
+    """How many splits each task should take; with `keeps_rows` it keeps what it makes of them until it ends."""
+    runs_min = _RUNS_PER_SLOT_KEEPING_MIN if keeps_rows else _RUNS_PER_SLOT_MIN
+    count_max = len(splits) // (runs_min * limits.slots)
     if count_max < 2:
         return [1] * len(splits)
     sizes = [_bytes_of(split) for split in splits]
