@@ -47,6 +47,11 @@ Codes join_pieces(std::vector<SortPiece>& pieces, int64_t rows) {
   return codes;
 }
 
+// Gives up the codes of pieces that a joined code stands for.
+void release(std::vector<SortPiece>& pieces) {
+  for (SortPiece& piece : pieces) piece.codes = {};
+}
+
 // Whether the left row comes before the right one by the pieces from `first` on, then by position.
 class Before {
  public:
@@ -187,9 +192,11 @@ SortedRows sorted_rows(const Batch& batch, const std::vector<SortKey>& keys, siz
   for (size_t index = sorted.split_pieces; index < sorted.pieces.size(); ++index)
     sorted.split_bits += sorted.pieces[index].bits;
   if (batch.rows() == 0) return sorted;
-  const Codes codes = join_pieces(sorted.pieces, batch.rows());
+  Codes codes = join_pieces(sorted.pieces, batch.rows());
   sorted.is_decided = codes.decides(sorted.pieces);
+  if (sorted.is_decided) release(sorted.pieces);
   sorted.entries = all_entries(codes);
+  codes.joined = {};
   sort_entries(sorted.entries, codes, sorted.pieces);
   return sorted;
 }
@@ -208,8 +215,10 @@ OutputColumn sort_rows(const Batch& batch, const std::vector<SortKey>& keys, int
   out.rows = wanted;
   out.values = Buffer(wanted * 8);
   if (wanted == 0) return out;
-  const Codes codes = join_pieces(pieces, rows);
+  Codes codes = join_pieces(pieces, rows);
+  if (codes.decides(pieces)) release(pieces);
   Cells<Entry> entries = few ? first_entries(codes, pieces, wanted) : all_entries(codes);
+  codes.joined = {};
   sort_entries(entries, codes, pieces);
   int64_t* positions = out.values.as<int64_t>();
   for (int64_t row = 0; row < wanted; ++row) positions[row] = entries[row].row;

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from bireme.backends.base import Kernels
 from bireme.data import arrays
-from bireme.data.record import compact, record_batch, slices
+from bireme.data.record import compact, joined, record_batch, slices, with_own_dictionaries
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
 from bireme.errors import CardinalityFault
@@ -70,17 +70,19 @@ class Emit(Unrelieved):
         self._kernels = kernels
 
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
-        emissions = []
-        for batch in batches:
-            for piece in slices(batch, BATCH_ROWS_MAX):
-                emissions += self._emit(piece)
-        return emissions
-
-    def _emit(self, batch: pa.RecordBatch) -> list[Emission]:
+        pieces = (piece for batch in batches for piece in slices(batch, BATCH_ROWS_MAX))
         if not self._sink.partition_keys or self._partitions == 1:
-            return [Emission(self._sink.edge, 0, batch)]
-        parts = self._kernels.partition(batch, self._sink.partition_keys, self._partitions)
-        return [Emission(self._sink.edge, index, compact(part)) for index, part in enumerate(parts) if part.num_rows]
+            return [Emission(self._sink.edge, 0, piece) for piece in pieces]
+        by_partition: dict[int, list[pa.RecordBatch]] = {}
+        for piece in map(with_own_dictionaries, pieces):
+            for index, part in enumerate(self._kernels.partition(piece, self._sink.partition_keys, self._partitions)):
+                if part.num_rows:
+                    by_partition.setdefault(index, []).append(compact(part))
+        return [each for index in sorted(by_partition) for each in self._joined(index, by_partition.pop(index))]
+
+    def _joined(self, partition: int, parts: list[pa.RecordBatch]) -> list[Emission]:
+        """A batch of a partition for all of a call, which a spill store can write in one go; more where it is long."""
+        return [Emission(self._sink.edge, partition, each) for each in slices(joined(parts), BATCH_ROWS_MAX)]
 
     def finish_parts(self) -> int:
         return 0

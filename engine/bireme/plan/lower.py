@@ -64,6 +64,8 @@ from bireme.plan.top_bound import with_bounds
 from bireme.plan.tree import all_columns, column, columns_in, holds_subquery, map_expr, mask_of, remap
 from bireme.units import GIB
 
+# What bringing a row into order takes beside it: its codes and its place, twice.
+_ORDERED_ROW_BYTES: Final = 40
 # Partitions of windows.
 _PARTITIONS_MAX: Final = 512
 _ALL_LEVERS: Final = Levers()
@@ -236,7 +238,8 @@ class Lowering:
         """In how many partitions to compute windows: one as long as it fits, since partitions do not keep the order of
         rows.
         """
-        fitting = opened.rows * opened.schema.row_bytes / self.partition_bytes_max
+        row_bytes = opened.schema.row_bytes + _ORDERED_ROW_BYTES
+        fitting = opened.rows * row_bytes / (2 * self.partition_bytes_max)
         return int(min(fitting, _PARTITIONS_MAX)) if fitting > self.partitions_max else 1
 
 
