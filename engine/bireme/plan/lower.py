@@ -66,7 +66,9 @@ from bireme.units import GIB
 
 # What bringing a row into order takes beside it: its codes and its place, twice.
 _ORDERED_ROW_BYTES: Final = 40
-# Partitions of windows.
+# Partitions of windows. In memory so many keep all slots busy and each near to the caches.
+_PARTITIONS_IN_MEMORY_MAX: Final = 16
+_ROWS_PER_PARTITION: Final = 131_072
 _PARTITIONS_MAX: Final = 512
 _ALL_LEVERS: Final = Levers()
 
@@ -132,6 +134,7 @@ class Lowering:
         self._tables: dict[str, tuple[Rel, tuple[Expr, ...]]] = {}
         self._scans: dict[tuple[str, str], Scan] = {}
         self._samples = 0
+        self._unordered: set[Window] = set()
 
     def open(self, rel: Rel) -> Opened:
         """A pipeline that gives the rows of `rel`, without a sink."""
@@ -234,12 +237,22 @@ class Lowering:
         taken.add(step, schema)
         return taken
 
-    def window_partitions(self, opened: Opened) -> int:
-        """In how many partitions to compute windows: one as long as it fits, since partitions do not keep the order of
-        rows.
+    def note_unordered(self, rel: Rel) -> None:
+        """Whoever reads the rows of `rel` does not see in which order they come."""
+        while isinstance(rel, Project | Filter) and not self.is_shared(rel):
+            rel = rel.input
+        if isinstance(rel, Window) and not self.is_shared(rel):
+            self._unordered.add(rel)
+
+    def window_partitions(self, rel: Window, opened: Opened) -> int:
+        """In how many partitions to compute windows. They do not keep the order of rows, so where that is seen there is
+        one as long as it fits.
         """
         row_bytes = opened.schema.row_bytes + _ORDERED_ROW_BYTES
         fitting = opened.rows * row_bytes / (2 * self.partition_bytes_max)
+        if rel in self._unordered:
+            fitting = max(fitting, min(_PARTITIONS_IN_MEMORY_MAX, opened.rows / _ROWS_PER_PARTITION))
+            return max(1, int(min(fitting, _PARTITIONS_MAX)))
         return int(min(fitting, _PARTITIONS_MAX)) if fitting > self.partitions_max else 1
 
 
@@ -331,7 +344,7 @@ def _join(lowering: Lowering, rel: Join) -> Opened:
 def _window(lowering: Lowering, rel: Window) -> Opened:
     opened = lowering.open(rel.input)
     keys = _common_keys(rel)
-    partitions = lowering.window_partitions(opened) if keys else 1
+    partitions = lowering.window_partitions(rel, opened) if keys else 1
     edge = lowering.draft.edge("window", opened.schema, opened.rows, partitions)
     lowering.draft.close(opened, EmitSink(edge, keys if partitions > 1 else ()))
     windowed = lowering.draft.from_edge(edge, Take.PARTITION, "window")
