@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from support.polars_rows import Case, by_text, expected, rows
 
@@ -16,6 +17,16 @@ from bireme.errors import ArgumentFault
 def floats(m: Any, value: Any) -> Any:
     """Sums and counts of integers have other types here: as doubles both print alike."""
     return value.cast(pl.Float64 if m is pl else "double")
+
+
+TRADES = pa.table({"t": [1, 3, 5, 7, 9, 10], "k": ["a", "b", "a", "b", "a", "c"], "id": [1, 2, 3, 4, 5, 6]})
+QUOTES = pa.table({"t": [0, 3, 4, 5, 8], "k": ["a", "b", "a", "a", "b"], "bid": [10, 11, 12, 13, 14]})
+ASOF: dict[str, dict[str, Any]] = {
+    "backward": {"on": "t", "by": "k"},
+    "forward": {"on": "t", "by": "k", "strategy": "forward"},
+    "strict": {"on": "t", "allow_exact_matches": False},
+    "names": {"left_on": "t", "right_on": "at", "by_left": "k", "by_right": "key"},
+}
 
 
 def pivoted(m: Any, s: Any) -> Any:
@@ -182,6 +193,20 @@ def test_rows_are_those_of_polars(name: str, sales: bm.Frame, shops: bm.Frame) -
     table = result.collect()
     assert table.column_names == wanted.columns
     assert sorted(rows(table), key=by_text) == sorted(rows(wanted.to_arrow()), key=by_text)
+
+
+@pytest.mark.parametrize("name", ASOF)
+def test_rows_of_asof_joins_are_those_of_polars(name: str) -> None:
+    given = ASOF[name]
+    quotes = QUOTES.rename_columns(["at", "key", "bid"]) if name == "names" else QUOTES
+    with bm.connect(threads=1) as session:
+        found = session.from_arrow(TRADES).join_asof(session.from_arrow(quotes), **given).collect()
+    trades, others = pl.from_arrow(TRADES), pl.from_arrow(quotes)
+    assert isinstance(trades, pl.DataFrame)
+    assert isinstance(others, pl.DataFrame)
+    wanted = trades.join_asof(others, **given)
+    assert found.column_names == wanted.columns
+    assert sorted(rows(found), key=by_text) == sorted(rows(wanted.to_arrow()), key=by_text)
 
 
 def test_the_order_of_rows_is_kept(sales: bm.Frame) -> None:

@@ -25,7 +25,7 @@ QUERIES = [
     f"select x, round(x::double, 2), round(x::double, 3), round(x::double, 4), round(x::double, -1) from {_NEAR_FIVES}",
     f"select round(x::float, 2), trunc(x::double, 2), round(-x::double, 2) from {_NEAR_FIVES}",
     "select x = '0.41000000000000003'::double, x = '123456789.12345678'::double, x::double from (select unnest("
-    "[0.41000000000000003, 0.9999999999999999, 123456789.12345678, -0.00000000000000001])::decimal(38, 17)::double as x)",
+    "[0.41000000000000003, 0.9999999999999999, 123456789.12345678])::decimal(38, 17)::double as x)",
     "select list_intersect([a], null::bigint[]), list_has_any([[a]], [[3]]), list_intersect([[1], [a]], [[a]]) from t",
     "select gamma(0), lgamma(0), lgamma(-a) from t",
     "select md5(s), sha256(s), sha1(s), base64(s::blob), from_base64('YWJj'), encode(s) from t",

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from bireme.errors import ArgumentFault, TypeFault
+from bireme.frontend.asof import asof_join
 from bireme.frontend.expression import Expression, tree_of
 from bireme.frontend.resolve import Scalars, shallow
 from bireme.plan import functions
@@ -29,7 +30,36 @@ def join(
     joined = Join(left, right, kind, left_keys, right_keys, None, len(left_keys) if nulls_equal else 0)
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return joined
-    return _named(joined, suffix)
+    width = len(left.schema)
+    dropped: set[int] = set()
+    if kind is JoinKind.RIGHT:
+        dropped = _plain(left_keys, 0)
+    elif kind is not JoinKind.FULL:
+        dropped = _plain(right_keys, width)
+    return _named(joined, width, dropped, suffix)
+
+
+_NEAREST: Final = {"backward": ("ge", "gt"), "forward": ("le", "lt")}
+
+
+def join_asof(
+    left: Rel, right: Rel, on: tuple[Any, Any], by: tuple[Any, Any], strategy: str, suffix: str, *, allow_exact: bool
+) -> Rel:
+    """Each left row with the nearest right row; pairs are what was given for the left and for the right side."""
+    if strategy not in _NEAREST:
+        raise ArgumentFault(f"strategy must be one of {', '.join(_NEAREST)}, not {strategy!r}")
+    if on[0] is None or on[1] is None:
+        raise ArgumentFault("join_asof() needs the column whose nearest value is wanted: on, or left_on and right_on")
+    ours, theirs = _listed(by[0]), _listed(by[1])
+    if len(ours) != len(theirs):
+        raise ArgumentFault("join_asof() needs as many keys on the left as on the right: by, or by_left and by_right")
+    place = _pair(left, right, on[0], on[1])
+    keys = [_pair(left, right, mine, other) for mine, other in zip(ours, theirs, strict=True)]
+    made = asof_join(left, right, keys, place, _NEAREST[strategy][not allow_exact], JoinKind.LEFT)
+    width = len(left.schema)
+    same_place = isinstance(on[0], str) and on[0] == on[1]
+    dropped = _plain(tuple([key for _, key in keys]) + ((place[1],) if same_place else ()), width)
+    return _named(made, width, dropped, suffix)
 
 
 def _keys(
@@ -64,15 +94,9 @@ def _pair(left: Rel, right: Rel, ours: Any, theirs: Any) -> tuple[Expr, Expr]:
     return functions.coerce(mine, kind), functions.coerce(other, kind)
 
 
-def _named(joined: Join, suffix: str) -> Rel:
-    """Left columns, then right ones without keys that repeat the left's; a right join keeps the right's instead."""
-    width = len(joined.left.schema)
+def _named(joined: Rel, width: int, dropped: set[int], suffix: str) -> Rel:
+    """The `width` left columns, then right ones, without those that are dropped as keys that repeat others."""
     schema = joined.schema
-    dropped: set[int] = set()
-    if joined.kind is JoinKind.RIGHT:
-        dropped = _plain(joined.left_keys, 0)
-    elif joined.kind is not JoinKind.FULL:
-        dropped = _plain(joined.right_keys, width)
     kept = [index for index in range(len(schema)) if index not in dropped]
     taken = {schema.names[index] for index in kept if index < width}
     names = []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bireme.data.types import STRING, Kind
 from bireme.errors import ArgumentFault, TypeFault
+from bireme.frontend import joining
 from bireme.frontend.arguments import column_name, column_names, elements, row_count
 from bireme.frontend.expression import Expression, col, count
 from bireme.frontend.expression_tree import Place
@@ -161,6 +162,32 @@ class ShapeMethods:
 
     def quantile(self, quantile: float, interpolation: str = "nearest") -> Frame:
         return self._each(lambda column: column.quantile(quantile, interpolation))
+
+    def join_asof(
+        self,
+        other: Any,
+        *,
+        on: str | None = None,
+        left_on: str | Expression | None = None,
+        right_on: str | Expression | None = None,
+        by: str | Iterable[str] | None = None,
+        by_left: str | Iterable[str] | None = None,
+        by_right: str | Iterable[str] | None = None,
+        strategy: str = "backward",
+        suffix: str = "_right",
+        allow_exact_matches: bool = True,
+    ) -> Frame:
+        """Each row with the row of `other` that is nearest by `on`, among those with equal `by`: the last that is not
+        greater ("backward"), or the first that is not less ("forward").
+        """
+        if not isinstance(other, type(self)):
+            raise ArgumentFault(f"join_asof() takes another frame, not {type(other).__name__}")
+        places = (on, on) if on is not None else (left_on, right_on)
+        keys = (by, by) if by is not None else (by_left, by_right)
+        plans = self._plan, other._plan
+        made = joining.join_asof(*plans, places, keys, strategy, suffix, allow_exact=allow_exact_matches)
+        frame: Any = other
+        return self._with(made, frame)
 
     # ---------------------------------------------------------------------------------------- rows and back
 

@@ -60,13 +60,35 @@ def read_call(node: Node) -> Invocation:
         call.ignore_nulls = kind is exp.IgnoreNulls
         return call
     if kind is exp.WithinGroup:
-        raise Unsupported("WITHIN GROUP is not supported; write the order inside the call: f(x ORDER BY y)")
+        return _within_group(node)
     if kind is not exp.Anonymous:
         raise Unsupported("only functions by name can be aggregates or have a window")
     check_arguments(node, ("this", "expressions"))
     call = Invocation(call_name(node), [])
     for arg in node.args.get("expressions") or []:
         _read_argument(arg, call)
+    return call
+
+
+_QUANTILES: Final = {"percentile_cont": "quantile_cont", "percentile_disc": "quantile_disc"}
+
+
+def _within_group(node: Node) -> Invocation:
+    """f(…) WITHIN GROUP (ORDER BY x): the mode and quantiles are of x, other aggregates see rows in that order."""
+    check_arguments(node, ("this", "expression"))
+    call = read_call(node.args["this"])
+    order = node.args["expression"]
+    check_arguments(order, ("expressions",))
+    if call.order or len(order.args["expressions"]) != 1:
+        raise ClauseFault("WITHIN GROUP takes one ORDER BY with one key")
+    (key,) = order.args["expressions"]
+    call.name = _QUANTILES.get(call.name, call.name)
+    if call.name == "mode" or call.name in _QUANTILES.values():
+        if key.args.get("desc"):
+            raise Unsupported("WITHIN GROUP (ORDER BY … DESC) is not supported; take the quantile of 1 - p")
+        call.args.insert(0, key.args["this"])
+    else:
+        call.order = order.args["expressions"]
     return call
 
 

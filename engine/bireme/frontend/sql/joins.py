@@ -8,7 +8,9 @@ from typing import Final
 
 from sqlglot import expressions as exp
 
+from bireme.data.types import INT64
 from bireme.errors import ClauseFault, NameFault, QueryError, Unsupported
+from bireme.frontend.asof import asof_join
 from bireme.frontend.sql import tables
 from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.correlation import deepen
@@ -16,8 +18,19 @@ from bireme.frontend.sql.scope import Scope
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.frontend.sql.tables import Bound
 from bireme.plan import functions, tree
-from bireme.plan.expr import Column, Exists, Expr, OuterColumn, QuantifiedSubquery, ScalarSubquery
-from bireme.plan.relation import DependentJoin, Join, JoinKind, Project, Rel
+from bireme.plan.expr import (
+    WHOLE_PARTITION,
+    Call,
+    Column,
+    Exists,
+    Expr,
+    OuterColumn,
+    QuantifiedSubquery,
+    ScalarSubquery,
+    SortKey,
+    WindowCall,
+)
+from bireme.plan.relation import DependentJoin, Join, JoinKind, Project, Rel, Sort, Window
 
 _JOIN: Final = frozenset({"this", "on", "using", "method", "side", "kind"})
 _SIDES: Final = {"": JoinKind.INNER, "LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
@@ -58,12 +71,12 @@ def _with_joins(left: Bound, nodes: Sequence[Node], block: Block) -> Bound:
 def _join(left: Bound, node: Node, block: Block) -> Bound:
     check_arguments(node, _JOIN)
     args = node.args
-    kind, natural = _kind(node)
+    kind, method = _kind(node)
     right, dependent = _right_side(left, args["this"], block)
     if dependent and kind not in _DEPENDENT:
         raise ClauseFault(f"the right side of a {kind.name} JOIN cannot read the left side")
     using = args.get("using")
-    if natural:
+    if method == "NATURAL":
         names = _common_names(left.scope, right.scope)
     elif using:
         names = [item.name.lower() for item in using]
@@ -72,14 +85,18 @@ def _join(left: Bound, node: Node, block: Block) -> Bound:
     if names is not None:
         if dependent:
             raise Unsupported("USING and NATURAL with a LATERAL join are not supported; write ON")
-        return _join_using(left, right, kind, names)
+        return _join_using(left, right, kind, names, method)
     scope = left.scope.beside(right.scope)
     on = args.get("on")
     condition = None
     if on is not None:
         context = Context(block, scope, "JOIN … ON")
         condition = functions.truth(context.bind(on), "ON")
-    elif str(args.get("kind")).upper() != "CROSS" and not _is_comma(node):
+    if method == "ASOF":
+        return Bound(_asof(left, right, kind, condition, dependent=dependent), scope)
+    if method == "POSITIONAL":
+        return Bound(_by_position(left.relation, right.relation), scope)
+    if condition is None and str(args.get("kind")).upper() != "CROSS" and not _is_comma(node):
         raise ClauseFault(f"{'' if kind is JoinKind.INNER else kind.name + ' '}JOIN needs ON or USING")
     shown = left.scope if kind in (JoinKind.SEMI, JoinKind.ANTI) else scope
     if dependent:
@@ -92,19 +109,19 @@ def _is_comma(node: Node) -> bool:
     return "pivots" not in node.args
 
 
-def _kind(node: Node) -> tuple[JoinKind, bool]:
+def _kind(node: Node) -> tuple[JoinKind, str]:
     method, side, kind = [str(node.args.get(name) or "").upper() for name in ("method", "side", "kind")]
-    if method not in ("", "NATURAL"):
+    if method not in ("", "NATURAL", "ASOF", "POSITIONAL"):
         raise Unsupported(f"{method} JOIN is not supported")
     if kind in _FILTERING:
         if side not in ("", "LEFT"):
             raise Unsupported(f"{side} {kind} JOIN is not supported; exchange the two sides")
-        return _FILTERING[kind], method == "NATURAL"
+        return _FILTERING[kind], method
     if kind not in ("", "INNER", "OUTER", "CROSS") or side not in _SIDES:
         raise Unsupported(f"{side} {kind} JOIN is not supported".replace("  ", " "))
     if kind == "CROSS" and (node.args.get("on") is not None or node.args.get("using") or method or side):
         raise ClauseFault("a CROSS JOIN takes no condition")
-    return _SIDES[side], method == "NATURAL"
+    return _SIDES[side], method
 
 
 def _right_side(left: Bound, node: Node, block: Block) -> tuple[Bound, bool]:
@@ -129,15 +146,81 @@ def _common_names(left: Scope, right: Scope) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _join_using(left: Bound, right: Bound, kind: JoinKind, names: Sequence[str]) -> Bound:
+def _asof(left: Bound, right: Bound, kind: JoinKind, condition: Expr | None, *, dependent: bool) -> Rel:
+    """ASOF JOIN … ON: equalities, and one inequality of a value of each side."""
+    width = left.scope.width
+    _check_asof(kind, dependent)
+    keys: list[tuple[Expr, Expr]] = []
+    places: list[tuple[Expr, Expr, str]] = []
+    for part in tree.conjuncts(condition):
+        key, place = _key_pair(part, (1 << width) - 1, width), _place_pair(part, width)
+        if key is not None:
+            keys.append(key)
+        elif place is not None:
+            places.append(place)
+        else:
+            raise Unsupported("the condition of an ASOF JOIN is made of equalities and one inequality, joined by AND")
+    if len(places) != 1:
+        raise ClauseFault(f"an ASOF JOIN needs one inequality such as l.t >= r.t, and has {len(places)}")
+    ((ours, theirs, comparison),) = places
+    return asof_join(left.relation, right.relation, keys, (ours, theirs), comparison, kind)
+
+
+def _check_asof(kind: JoinKind, dependent: bool) -> None:
+    if kind not in (JoinKind.INNER, JoinKind.LEFT):
+        raise Unsupported(f"ASOF {kind.name} JOIN is not supported; exchange the sides, or use ASOF LEFT JOIN")
+    if dependent:
+        raise Unsupported("the right side of an ASOF JOIN cannot read the left side")
+
+
+_MIRRORED: Final = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}
+
+
+def _place_pair(part: Expr, width: int) -> tuple[Expr, Expr, str] | None:
+    """An inequality of an expression over each side: left, right (over its own columns), and the comparison."""
+    if not isinstance(part, Call) or part.function not in _MIRRORED:
+        return None
+    a, b = part.args
+    lefts = (1 << width) - 1
+    a_mask, b_mask = tree.column_mask(a), tree.column_mask(b)
+    if a_mask and b_mask and not a_mask & ~lefts and not b_mask & lefts:
+        return a, tree.shift(b, -width), part.function
+    if a_mask and b_mask and not b_mask & ~lefts and not a_mask & lefts:
+        return b, tree.shift(a, -width), _MIRRORED[part.function]
+    return None
+
+
+def _by_position(left: Rel, right: Rel) -> Rel:
+    """Rows of equal number beside each other; the shorter side is filled up with NULLs."""
+
+    def numbered(rel: Rel) -> Rel:
+        number = WindowCall(functions.window("row_number", ()), (), (), WHOLE_PARTITION)
+        return Window(rel, (number,), ("number",))
+
+    lefts, rights = numbered(left), numbered(right)
+    keys = [(Column(len(side.schema), INT64),) for side in (left, right)]
+    joined = Join(lefts, rights, JoinKind.FULL, keys[0], keys[1])
+    width = len(left.schema)
+    number = functions.scalar("coalesce", (Column(width, INT64), Column(len(joined.schema) - 1, INT64)))
+    ordered = Sort(joined, (SortKey(number),))
+    return tree.select(ordered, [*range(width), *range(width + 1, len(joined.schema) - 1)])
+
+
+def _join_using(left: Bound, right: Bound, kind: JoinKind, names: Sequence[str], method: str) -> Bound:
     width = left.scope.width
     lefts, rights = [], []
     for name in names:
         lefts.append(_using_column(left.scope, name, "left"))
         rights.append(_using_column(right.scope, name, "right"))
-    keys = [functions.compared(pair, equality=True, place="USING") for pair in zip(lefts, rights, strict=True)]
+    compared = [functions.compared(pair, equality=True, place="USING") for pair in zip(lefts, rights, strict=True)]
+    keys = [(a, b) for a, b in compared]
     left_keys, right_keys = tuple([a for a, _ in keys]), tuple([b for _, b in keys])
-    made: Rel = Join(left.relation, right.relation, kind, left_keys, right_keys)
+    if method == "ASOF":
+        # The last column is the one that is compared by >=.
+        _check_asof(kind, dependent=False)
+        made: Rel = asof_join(left.relation, right.relation, keys[:-1], keys[-1], "ge", kind)
+    else:
+        made = Join(left.relation, right.relation, kind, left_keys, right_keys)
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return Bound(made, left.scope)
     scope = left.scope.beside(right.scope)

@@ -11,13 +11,15 @@ from typing import Any, Final
 
 from sqlglot import expressions as exp
 
+from bireme.data.types import BOOL
 from bireme.errors import ClauseFault, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import Context, Handler
 from bireme.frontend.sql.subquery import quantified, row
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.frontend.sql.type_syntax import data_type
 from bireme.plan import functions
-from bireme.plan.expr import Expr
+from bireme.plan.expr import Expr, Literal
+from bireme.plan.tree import FALSE
 
 
 def part(node: Node, name: str, context: Context) -> Expr:
@@ -99,14 +101,28 @@ _ROW_COMPARISONS: Final = {
 
 
 def _compare_rows(left: Node, function: str, right: Node, context: Context) -> Expr:
-    """Rows compare as values do in DuckDB: their NULLs are equal to each other."""
-    if function not in _ROW_COMPARISONS:
-        raise Unsupported("rows can be compared with = and <> only; compare their columns one by one")
+    """Rows compare as values do in DuckDB: their NULLs are equal to each other, and greater than anything else."""
     lefts, rights = row(left, context), row(right, context)
     if len(lefts) != len(rights):
         raise ClauseFault(f"a row of {len(lefts)} is compared with a row of {len(rights)}")
+    if function not in _ROW_COMPARISONS:
+        return _order_rows(lefts, function, rights)
     each, joined = _ROW_COMPARISONS[function]
     return connect(joined, [functions.scalar(each, pair) for pair in zip(lefts, rights, strict=True)])
+
+
+def _order_rows(lefts: Sequence[Expr], function: str, rights: Sequence[Expr]) -> Expr:
+    """The first columns that differ decide."""
+    less = function in ("lt", "le")
+    decided: Expr = Literal(function in ("le", "ge"), BOOL)
+    for pair in reversed(list(zip(lefts, rights, strict=True))):
+        a, b = pair if less else pair[::-1]
+        # Whether a comes before b, with NULL behind all values.
+        before = functions.scalar("and", (functions.scalar("is_not_null", (a,)), functions.scalar("is_null", (b,))))
+        before = functions.scalar("or", (before, functions.scalar("coalesce", (functions.scalar("lt", (a, b)), FALSE))))
+        differ = functions.scalar("is_distinct", pair)
+        decided = functions.case([(differ, before)], decided)
+    return decided
 
 
 def connect(function: str, operands: Sequence[Expr]) -> Expr:
