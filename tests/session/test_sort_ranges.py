@@ -143,3 +143,16 @@ def test_windows_that_are_aggregated_run_on_all_slots(file: Path, oracle: duckdb
     text = numbered.replace("order by few", "order by few, row")
     wanted = oracle.sql(f"select place, sum(row)::bigint as s from ({text}) group by place order by place").fetchall()
     assert list(zip(*(map(int, column.to_pylist()) for column in sums.columns), strict=True)) == wanted
+
+
+@pytest.mark.parametrize("order", ["one", "case when row % 50 = 7 then row else 0 end", "one, few"])
+def test_a_range_that_is_too_large_is_cut_again(
+    file: Path, tmp_path: Path, oracle: duckdb.DuckDBPyConnection, order: str
+) -> None:
+    """Equal keys fall into one range; it is cut by the positions of its rows."""
+    text = f"select row, wide from t order by {order}"
+    with bm.connect(threads=2, memory_limit="8MiB", spill_folder=tmp_path) as session:
+        session.register("t", str(file))
+        assert "cut" in session.sql(text).explain(analyze=True).split("done in")[0].split("sort:")[1]
+        got = session.sql(text).collect()
+    assert got.column("row").to_pylist() == [row for row, _ in oracle.sql(f"{text}, row").fetchall()]
