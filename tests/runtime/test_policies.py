@@ -21,7 +21,7 @@ from bireme.runtime.compute.policy import (
 )
 from bireme.runtime.memory.policy import Candidate, Need, State, choose_demotions, excess, next_resort
 from bireme.runtime.network.policy import FlowView, choose_send
-from bireme.runtime.preload.policy import ScanView, choose_fetch, promotion_room
+from bireme.runtime.preload.policy import ScanView, choose_fetch, fetch_bytes_max, promotion_room
 
 
 def candidate(
@@ -248,6 +248,11 @@ def test_budgets_hold_but_a_scan_with_nothing_ahead_may_always_fetch_one() -> No
     assert choose_fetch([scan(1, 1)], count_left=0, bytes_left=100) is None
     assert choose_fetch([scan(1, 1, nbytes=101)], count_left=5, bytes_left=100) is None
     assert choose_fetch([scan(1, 3), scan(2, 0, nbytes=999)], count_left=0, bytes_left=0).handle == "2"
+
+
+def test_what_is_fetched_ahead_takes_little_of_a_small_tier() -> None:
+    assert fetch_bytes_max(256, 1 << 20) == 256
+    assert fetch_bytes_max(256, 800) == 100
 
 
 def test_promotion_ahead_stays_below_where_demotion_ends() -> None:

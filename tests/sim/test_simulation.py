@@ -1,5 +1,7 @@
 """The production worker under seeded schedules, limits, faults and callers; checks are in `support.sim_worker`.
 
+The long form is 20,000 more seeds, in parts that may run side by side: `pytest -m slow tests/sim -n auto`.
+
 `BIREME_SIM_SEEDS` sets how many fresh seeds are run (2,000 when it is not set), `BIREME_SIM_START` the first.
 """
 
@@ -8,21 +10,29 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from support.disk import DiskFaults, MemorySpill
 from support.sim_worker import Outcome, Plan, run_seed
 
+from bireme.data.batch import Batch
+from bireme.data.packed import unpack
 from bireme.runtime.compute.executor import ComputeExecutor
 from bireme.runtime.compute.task import Result, Task, TaskKind
-from bireme.runtime.holder.state import Entry, HolderState
+from bireme.runtime.holder.state import Entry, Feed, HolderState
 from bireme.runtime.memory.ledger import Reservation, Use
+from bireme.runtime.memory.mover import Mover
 from bireme.runtime.pipeline import LivePipeline
+from bireme.storage.base import SpillTicket
 
 _SEEDS = int(os.environ.get("BIREME_SIM_SEEDS", "2000"))
 _START = int(os.environ.get("BIREME_SIM_START", "0"))
 _PARTS = 20
+_LONG_START, _LONG_SEEDS, _LONG_PARTS = 100_000, 20_000, 200
 _FOUND = (Path(__file__).parent / "seeds.txt").read_text().splitlines()
 _KEPT = [int(line.split()[0]) for line in _FOUND if line[0] != "#"]
 
@@ -41,6 +51,12 @@ def run_all(seeds: Iterator[int] | range) -> Outcome:
 @pytest.mark.parametrize("part", range(_PARTS))
 def test_fresh_seeds(part: int) -> None:
     run_all(range(_START + part, _START + _SEEDS, _PARTS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(_LONG_PARTS))
+def test_many_fresh_seeds(part: int) -> None:
+    run_all(range(_LONG_START + part, _LONG_START + _LONG_SEEDS, _LONG_PARTS))
 
 
 def test_kept_seeds() -> None:
@@ -124,6 +140,36 @@ def give_up_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LivePipeline, "deliver", dropping)
 
 
+def trust_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes back from disk is not compared with its checksum."""
+
+    def reading(store: MemorySpill, ticket: SpillTicket) -> pa.RecordBatch:
+        return unpack(pa.py_buffer(store._kept[ticket.offset]))
+
+    monkeypatch.setattr(MemorySpill, "read", reading)
+
+
+def lose_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a partition that was cut, the batches of one part are forgotten."""
+    original = Feed.add_part
+    monkeypatch.setattr(
+        Feed, "add_part", lambda feed, entries: original(feed, entries[:-1] if len(entries) > 1 else entries)
+    )
+
+
+def promote_the_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch that comes up is the one before it."""
+    original = Mover._read
+    last: list[pa.RecordBatch] = []
+
+    def reading(mover: Mover, batch: Batch) -> pa.RecordBatch:
+        content = original(mover, batch)
+        last.append(content)
+        return last[-2] if len(last) > 1 and last[-2].num_rows == content.num_rows else content
+
+    monkeypatch.setattr(Mover, "_read", reading)
+
+
 def count_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Part of a grant that becomes a batch stays part of the grant."""
     original = Reservation.carve
@@ -142,7 +188,18 @@ def mix_up_queries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "plant", [forget_order, lose_a_wakeup, lose_a_batch, leak_buffers, give_up_rows, count_twice, mix_up_queries]
+    "plant",
+    [
+        forget_order,
+        lose_a_wakeup,
+        lose_a_batch,
+        leak_buffers,
+        give_up_rows,
+        lose_a_part,
+        promote_the_wrong,
+        count_twice,
+        mix_up_queries,
+    ],
 )
 def test_a_planted_fault_is_found(plant: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
@@ -150,4 +207,20 @@ def test_a_planted_fault_is_found(plant: Any, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(logging.getLogger("asyncio"), "disabled", True)
     with pytest.raises(BaseException) as found:  # noqa: PT011
         run_all(range(300))
+    assert not isinstance(found.value, KeyboardInterrupt | SystemExit)
+
+
+def flipping(seed: int) -> Plan:
+    """A drawn plan, on a disk that flips bits, where memory is short."""
+    drawn = Plan.draw(seed)
+    config = replace(drawn.config, memory_bytes_max=80, pinned_bytes_max=0)
+    return replace(drawn, config=config, disk=DiskFaults(flipped_bit=0.3))
+
+
+def test_flipped_bits_are_found_by_their_checksums_and_only_by_those(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sum(run_seed(seed, flipping).failed.get("SpillCorrupt", 0) for seed in range(12)) > 3
+    trust_the_disk(monkeypatch)
+    monkeypatch.setattr(logging.getLogger("asyncio"), "disabled", True)
+    with pytest.raises(BaseException) as found:  # noqa: PT011
+        sum(run_seed(seed, flipping).finished for seed in range(40))
     assert not isinstance(found.value, KeyboardInterrupt | SystemExit)

@@ -17,6 +17,9 @@ from bireme.data.packed import pack_joined, unpack
 from bireme.errors import SpillCorrupt, SpillFailed, StorageError
 from bireme.storage.base import ByteRange, SpillTicket
 
+# What follows the rows in a packed batch.
+_END_BYTES = 8
+
 
 @dataclass(frozen=True, slots=True)
 class DiskFaults:
@@ -36,7 +39,7 @@ class DiskFaults:
             read_fails=rng.choice((0.0, 0.0, 0.02)),
             spill_write_fails=rng.choice((0.0, 0.05, 0.5, 1.0)),
             spill_read_fails=rng.choice((0.0, 0.0, 0.05)),
-            flipped_bit=rng.choice((0.0, 0.0, 0.05)),
+            flipped_bit=rng.choice((0.0, 0.0, 0.2)),
             full_at=rng.choice((None, None, 0, 2_000, 20_000)),
         )
 
@@ -91,7 +94,9 @@ class MemorySpill:
         checksum = zlib.crc32(data)
         if self._rng.random() < self._faults.flipped_bit:
             self.flipped += 1
-            at = self._rng.randrange(len(data))
+            # Most bytes of so few rows are their description; half of the bits are of the rows themselves.
+            first = 0 if self._rng.random() < 0.5 else max(0, len(data) - _END_BYTES - -(-batch.nbytes // 8) * 8)
+            at = self._rng.randrange(first, max(first + 1, first + batch.nbytes) if first else len(data))
             data = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
         self._next += 1
         self._kept[self._next] = data

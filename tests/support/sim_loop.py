@@ -1,11 +1,11 @@
 """The simulated loop: production code runs unchanged, without sleeping, without threads, in an order drawn from a seed.
 
-Time moves to the next timer when nothing is ready. Ready tasks step in seeded order. Thread work runs inline after a
-seeded delay. When everything waits and no timer is pending, the run stops with `Stuck`; when it goes on without end,
-with `Endless`.
+Time moves to the next timer when nothing is ready. Ready tasks step in seeded order; those of a group that fails are
+cancelled in seeded order too. Thread work runs inline after a seeded delay. When everything waits and no timer is
+pending, the run stops with `Stuck`; when it goes on without end, with `Endless`.
 
-It leans on three private names of asyncio (`_ready`, `_run_once`, `Handle._callback`); `tests/sim/test_sim_loop.py`
-checks what it promises for each Python version.
+It leans on four private names of asyncio (`_ready`, `_run_once`, `Handle._callback`, `TaskGroup._tasks`);
+`tests/sim/test_sim_loop.py` checks what it promises for each Python version.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from __future__ import annotations
 import asyncio
 import random
 import selectors
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
+from unittest import mock
 
 T = TypeVar("T")
 
@@ -48,6 +49,7 @@ class SimLoop(asyncio.SelectorEventLoop):
         self.now = 0.0
         self.rng = random.Random(seed)
         self.steps = 0
+        self._alarms: dict[int, Callable[[], object]] = {}
         selector = _SkipIdle()
         selector.loop = self
         super().__init__(selector)
@@ -55,10 +57,16 @@ class SimLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self.now
 
+    def at_step(self, step: int, alarm: Callable[[], object]) -> None:
+        """Calls `alarm` before the loop's step of that number."""
+        self._alarms[step] = alarm
+
     def _run_once(self) -> None:
         self.steps += 1
         if self.steps > _STEPS_MAX:
             raise Endless
+        if (alarm := self._alarms.pop(self.steps, None)) is not None:
+            alarm()
         ready: Any = self._ready  # type: ignore[attr-defined]
         if len(ready) > 1:
             # Only task steps are reordered; plain callbacks keep the order that asyncio promises.
@@ -72,6 +80,26 @@ class SimLoop(asyncio.SelectorEventLoop):
 
 def _is_task_step(handle: Any) -> bool:
     return isinstance(getattr(handle._callback, "__self__", None), asyncio.Task)
+
+
+class _Tasks:
+    """The tasks of a group, in place of a set, whose order would depend on where objects lie in memory."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._tasks: dict[asyncio.Task[Any], None] = {}
+
+    def add(self, task: asyncio.Task[Any]) -> None:
+        self._tasks[task] = None
+
+    def discard(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.pop(task, None)
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def __iter__(self) -> Iterator[asyncio.Task[Any]]:
+        return iter(self._rng.sample(list(self._tasks), len(self._tasks)))
 
 
 class SimThreads:
@@ -126,13 +154,20 @@ class SimClock:
 def simulate(main: Callable[[SimLoop], Coroutine[Any, Any, T]], seed: int) -> T:
     """Runs `main` on a fresh loop of `seed`, and checks that it leaves no task behind."""
     loop = SimLoop(seed)
-    try:
-        result = loop.run_until_complete(main(loop))
-        left = asyncio.all_tasks(loop)
-        assert not left, f"tasks left behind: {left}"
-        return result
-    finally:
-        _end(loop)
+    plain = asyncio.TaskGroup.__init__
+
+    def seeded(group: Any) -> None:
+        plain(group)
+        group._tasks = _Tasks(loop.rng)
+
+    with mock.patch.object(asyncio.TaskGroup, "__init__", seeded):
+        try:
+            result = loop.run_until_complete(main(loop))
+            left = asyncio.all_tasks(loop)
+            assert not left, f"tasks left behind: {left}"
+            return result
+        finally:
+            _end(loop)
 
 
 def _end(loop: SimLoop) -> None:

@@ -40,6 +40,7 @@ from bireme.runtime.memory.room import Purpose, Room, Waits
 from bireme.runtime.network.executor import NetworkExecutor
 from bireme.runtime.pipeline import LivePipeline
 from bireme.runtime.preload.executor import PreloadExecutor
+from bireme.runtime.preload.policy import fetch_bytes_max
 from bireme.runtime.query import Query, ResultStream
 from bireme.runtime.threads import LoopThreads, Threads
 from bireme.runtime.watchdog import Watchdog
@@ -203,7 +204,7 @@ class Worker:
             clock=self.clock,
             upcoming=lambda: self.compute.ready.first(config.threads),
             count_max=config.preload_ahead_count_max,
-            bytes_max=config.preload_bytes_max,
+            bytes_max=fetch_bytes_max(config.preload_bytes_max, config.memory_bytes_max),
             watermark_stop=config.watermark_stop,
         )
         self.network = self._network(self._transport) if self._transport is not None else None

@@ -8,7 +8,10 @@ block the only scan that others wait for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+# With more, tasks of a small tier would stand in line for memory that their own inputs take.
+_FETCH_SHARE_MAX: Final = 1 / 8
 
 
 class ScanView(NamedTuple):
@@ -29,6 +32,13 @@ def choose_fetch(scans: Sequence[ScanView], *, count_left: int, bytes_left: int)
         if scan.ahead == 0 or (scan.ahead < scan.depth and count_left > 0 and scan.next_bytes <= bytes_left)
     ]
     return min(eligible, key=lambda scan: scan.rank, default=None)
+
+
+def fetch_bytes_max(configured: int, limit: int) -> int:
+    """Bytes that all scans together may have ahead of need in a tier of `limit` bytes: what is read early and waits
+    takes room from the tasks that would use it up.
+    """
+    return min(configured, int(limit * _FETCH_SHARE_MAX))
 
 
 def promotion_room(held: int, limit: int, *, stop: float) -> int:
