@@ -135,17 +135,19 @@ def config_from(
 ) -> Config:
     """The settings for a session: arguments first, then `BIREME_THREADS`, `BIREME_MEMORY_LIMIT`,
     `BIREME_SPILL_FOLDER` (several, separated as in PATH), `BIREME_SPILL_LIMIT`, `BIREME_BACKEND` and
-    `BIREME_LEVERS`, then what the machine has. Raises ConfigError.
+    `BIREME_LEVERS`, then what the machine has. `BIREME_PINNED_LIMIT` emulates that tier, for tests. Raises ConfigError.
     """
     env = os.environ if environment is None else environment
     limit = memory_limit if memory_limit is not None else env.get("BIREME_MEMORY_LIMIT")
     spill = spill_limit if spill_limit is not None else env.get("BIREME_SPILL_LIMIT")
+    pinned = env.get("BIREME_PINNED_LIMIT")
     memory = parse_bytes(limit) if limit is not None else _default_memory_bytes(memory_bytes())
     return Config(
         threads=_thread_count(threads, env.get("BIREME_THREADS")),
         memory_bytes_max=memory,
         spill_folders=_spill_folders(spill_folder, env.get("BIREME_SPILL_FOLDER")),
         spill_bytes_max=parse_bytes(spill) if spill is not None else _SPILL_BYTES_MAX,
+        pinned_bytes_max=parse_bytes(pinned) if pinned else 0,
         backend=backend or env.get("BIREME_BACKEND") or "native",
         levers=_levers(levers if levers is not None else env.get("BIREME_LEVERS", "")),
     )
