@@ -1,7 +1,8 @@
 """Folds every expression of a plan, and drops relations that do nothing.
 
 What folding means is in `fold`. Here its results take effect: filters that are always or never TRUE, sorts without
-keys or whose order nobody sees, limits that cut nothing, DISTINCT where repeats do not matter.
+keys or whose order nobody sees, limits that cut nothing, DISTINCT where repeats do not matter, keys of groupings that
+other keys determine (`implied_keys`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from bireme.plan.context import PlanContext
 from bireme.plan.expr import Expr, Literal, SortKey
 from bireme.plan.relation import Aggregate, Filter, Join, Limit, Project, Rel, Sort, Values
 from bireme.plan.rules.fold import Folder, only_true
+from bireme.plan.rules.implied_keys import without_implied_keys
 from bireme.plan.tree import FALSE, TRUE, map_expressions, map_relations, map_sort_key
 
 
@@ -47,6 +49,8 @@ class _Simplifying:
                 return Values((), rel.schema)
             case Aggregate():
                 rel = _aggregate(rel)
+                folded = map_expressions(rel, self._folder(rel.input.schema))
+                return without_implied_keys(folded) if isinstance(folded, Aggregate) else folded
         if not rel.inputs:
             return rel
         return map_expressions(rel, self._folder(rel.inputs[0].schema))
