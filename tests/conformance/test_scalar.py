@@ -263,7 +263,11 @@ TEXT = [
     Example("regexp_replace", (t.STRING,), "regexp_replace({0}, '^*[ab]', 'x')", ("^*[ab]", "x")),
     Example("regexp_replace", (t.STRING,), "regexp_replace({0}, '^a|b', 'x')", ("^a|b", "x")),
     Example("regexp_replace", (t.STRING,), "regexp_replace({0}, '^', 'x', 'l')", ("^", "x", "l")),
+    Example("regexp_replace", (t.STRING,), "regexp_replace({0}, '(^.)+|..', '<\\1>')", ("(^.)+|..", "<\\1>")),
+    Example("regexp_replace", (t.STRING,), "regexp_replace({0}, 'b*?', '\\0-', 'g')", ("b*?", "\\0-", "g")),
+    Example("regexp_full_match", (t.STRING,), "regexp_full_match({0}, 'A.*', 'is')", ("A.*", "is")),
     Example("regexp_extract", (t.STRING,), "regexp_extract({0}, '(a)(b)?', 2)", ("(a)(b)?", 2)),
+    Example("regexp_extract", (t.STRING,), "regexp_extract({0}, 'a.', 0, 'l')", ("a.", 0, "l")),
     Example("regexp_extract", (t.STRING,), "regexp_extract({0}, '[0-9]+')", ("[0-9]+",)),
 ]
 UNITS = (

@@ -88,6 +88,7 @@ std::span<const Function> arithmetic_functions();
 std::span<const Function> comparison_functions();
 std::span<const Function> logic_functions();
 std::span<const Function> string_functions();
+std::span<const Function> regex_functions();
 std::span<const Function> temporal_functions();
 std::span<const Function> cast_functions();
 std::span<const Function> math_functions();

@@ -13,8 +13,9 @@ namespace bireme {
 namespace {
 
 const Function* find_function(const std::string& name) {
-  for (const auto family : {arithmetic_functions(), comparison_functions(), logic_functions(),
-                            string_functions(), temporal_functions(), cast_functions(), math_functions()}) {
+  for (const auto family :
+       {arithmetic_functions(), comparison_functions(), logic_functions(), string_functions(),
+        regex_functions(), temporal_functions(), cast_functions(), math_functions()}) {
     for (const Function& function : family) {
       if (name == function.name) return &function;
     }

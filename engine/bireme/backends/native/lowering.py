@@ -33,6 +33,9 @@ _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 _COMPARISONS: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct"})
 # Functions that handle ASCII only; where they meet other text, the program runs again without them.
 _ASCII_ONLY: Final = frozenset({"lower", "upper", "ilike", "trim", "ltrim", "rtrim"})
+# Where the options of regular expressions are among the arguments, and what they are in a node's `numbers`.
+_REGEX_OPTIONS_PLACE: Final = {"regexp_matches": 2, "regexp_full_match": 2, "regexp_replace": 3, "regexp_extract": 3}
+_REGEX_OPTIONS: Final = {"i": 1, "s": 2, "l": 4, "g": 8}
 
 
 class Missing(Exception):
@@ -267,6 +270,24 @@ class Lowering:
             raise Missing(expr, "a pattern whose escape is not ASCII runs in the reference backend")
         return self._with_text(expr, 1, expr.args[:1], numbers=[ord(escape) if escape else -1])
 
+    def _regex(self, expr: Call) -> int:
+        """A regular expression: how it is meant is the first of `numbers`, the group that is wanted the second."""
+        place = _REGEX_OPTIONS_PLACE[expr.function]
+        options = 0
+        group = 0
+        if len(expr.args) > place:
+            given = expr.args[place]
+            if not isinstance(given, Literal) or not isinstance(given.value, str):
+                raise Missing(expr, f"{expr.function} whose options are NULL runs in the reference backend")
+            options = sum(bit for letter, bit in _REGEX_OPTIONS.items() if letter in given.value)
+        if expr.function == "regexp_extract" and len(expr.args) > 2:
+            wanted = expr.args[2]
+            if not isinstance(wanted, Literal) or not isinstance(wanted.value, int):
+                raise Missing(expr, "regexp_extract of a group that is NULL runs in the reference backend")
+            group = wanted.value
+        rest = (expr.args[0], expr.args[2]) if expr.function == "regexp_replace" else expr.args[:1]
+        return self._with_text(expr, 1, rest, numbers=[options, group])
+
     def _with_text(self, expr: Call, place: int, rest: tuple[Expr, ...], **options: Any) -> int:
         """A function whose argument at `place` must be a constant text, which becomes part of the node."""
         constant = expr.args[place]
@@ -305,6 +326,10 @@ _SPECIAL: Final[dict[str, Callable[[Lowering, Call], int]]] = {
     "date_trunc": Lowering._truncated,
     "like": Lowering._pattern,
     "ilike": Lowering._pattern,
+    "regexp_matches": Lowering._regex,
+    "regexp_full_match": Lowering._regex,
+    "regexp_extract": Lowering._regex,
+    "regexp_replace": Lowering._regex,
     "round": Lowering._digits,
     "trunc": Lowering._digits,
 }

@@ -122,9 +122,23 @@ def _full_match(texts: pa.Array, other: Sequence[Any]) -> pa.Array:
 
 def _replace_matches(texts: pa.Array, other: Sequence[Any]) -> pa.Array:
     options = other[2] if len(other) > 2 else ""
-    # Arrow is slow at counting replacements, so it is not asked to where there is one at most.
-    limit = None if "g" in options or _matches_once(_expression(other[0], options)) else 1
-    return pc.replace_substring_regex(texts, _expression(other[0], options), other[1], max_replacements=limit)
+    expression, by, limit = _expression(other[0], options), other[1], None
+    if "g" not in options and not _matches_once(expression):
+        # Asked for one replacement Arrow looks at the match alone, where other assertions hold than in the text.
+        pc.replace_substring_regex(pa.array([""]), expression, by)  # RE2 says whether both are well formed
+        if any(mark.isdigit() and int(mark) > 7 for mark in _MARK.findall(by)):
+            limit = 1
+        else:
+            expression, by = rf"\A((?s:.*?))({expression})", r"\1" + _MARK.sub(_two_groups_later, by)
+    return pc.replace_substring_regex(texts, expression, by, max_replacements=limit)
+
+
+# A group, or a backslash.
+_MARK: Final = re.compile(r"\\([0-9\\])")
+
+
+def _two_groups_later(mark: re.Match[str]) -> str:
+    return f"\\{int(mark[1]) + 2}" if mark[1].isdigit() else mark[0]
 
 
 def _matches_once(expression: str) -> bool:
@@ -139,8 +153,9 @@ def _matches_once(expression: str) -> bool:
 def _extract(texts: pa.Array, other: Sequence[Any]) -> pa.Array:
     """The group of that number in the first match; group 0 is the match."""
     group = other[1] if len(other) > 1 else 0
-    named, groups = named_groups(other[0])
-    expression = _expression(f"(?P<g0>{named})", other[2] if len(other) > 2 else "")
+    options = other[2] if len(other) > 2 else ""
+    named, groups = ("".join(map(_quoted, other[0])), 0) if "l" in options else named_groups(other[0])
+    expression = _expression(f"(?P<g0>{named})", options.replace("l", ""))
     pc.match_substring_regex(pa.array([""]), expression)  # RE2 says whether it is one
     found = pc.extract_regex(texts, pattern=expression)
     if not 0 <= group <= groups:
