@@ -19,7 +19,7 @@ from bireme.errors import DataError, Overflow, SourceCorrupt
 from bireme.plan.expr import Call, Column, Expr, InList, Literal
 from bireme.plan.functions import scalar
 from bireme.session import connect
-from bireme.storage import parquet_pages, parquet_split
+from bireme.storage import parquet_bloom, parquet_pages, parquet_split
 from bireme.storage.parquet import open_parquet
 from bireme.storage.parquet_bloom import xxh64
 
@@ -408,6 +408,35 @@ def test_row_groups_are_skipped_by_bloom_filters(tmp_path):
             for condition in (f"n = {value}", f"s = 'key {value}'", f"n in ({value}, -5)"):
                 rows = session.sql(f"select v from t where {condition}").collect().column(0).to_pylist()
                 assert rows == [row for row, other in enumerate(present) if other == value]
+
+
+def test_bloom_filters_are_read_once_for_a_question(tmp_path, monkeypatch):
+    path = tmp_path / "t.parquet"
+    with duckdb.connect() as connection:
+        connection.sql(
+            f"copy (select (i * 7919 % 20011)::integer as n from range(20000) t(i)) to '{path}' "
+            "(format parquet, row_group_size 4096, dictionary_size_limit 100000)"
+        )
+    source, reads = open_parquet(path), []
+    read = parquet_bloom.LocalByteSource.read
+    monkeypatch.setattr(
+        parquet_bloom.LocalByteSource, "read", lambda self, asked: (reads.append(asked), read(self, asked))[1]
+    )
+
+    def asked_for(value: int) -> list[bool]:
+        condition = scalar("=", [Column(0, INT32), Literal(value, INT32)])
+        return [bool(split.encoded().ranges) for split in source.splits([0], [condition])]
+
+    first = asked_for(9000)
+    once = len(reads)
+    assert 0 < once <= source.split_count()
+    assert asked_for(9000) == first
+    assert len(reads) == once
+    asked_for(9001)
+    assert len(reads) > once
+    monkeypatch.setattr(parquet_bloom, "_ANSWERS_KEPT_MAX", 2)
+    asked_for(16)
+    assert all(len(decoder.blooms._kept) <= 2 for decoder in source._decoders)
 
 
 @pytest.mark.parametrize(

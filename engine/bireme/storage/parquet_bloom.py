@@ -2,12 +2,14 @@
 
 Rule: a filter proves only that a value is not there. Asked for equality with constants, of columns whose order in the
 file does not tell already; what cannot be read or believed proves nothing. The format is Parquet's split block filter
-over XXH64 of the plain encoding.
+over XXH64 of the plain encoding. The parts of a row group, and queries that come again, ask the same: answers are kept.
 """
 
 from __future__ import annotations
 
 import struct
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -25,6 +27,8 @@ _SALTS: Final = (
 )  # fmt: skip
 _BLOCK_BYTES: Final = 32
 _VALUES_MAX: Final = 64
+# Some 300 bytes each, of one file; more where a question has several values.
+_ANSWERS_KEPT_MAX: Final = 4_096
 _MASK: Final = (1 << 64) - 1
 _PRIMES: Final = (
     0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5,
@@ -55,13 +59,32 @@ def bloom_filters(file: ParquetFile, filters: Sequence[Expr], columns: Sequence[
     return tuple(found)
 
 
-def may_hold(file: ParquetFile, row_group: int, filters: Sequence[BloomFilter]) -> bool:
-    """Whether a row group may hold a row for each filter."""
-    for column, hashes in filters:
-        place = file.chunk(row_group, file.leaves[column][0]).bloom
-        if place is not None and not _may_hold_any(file, place, hashes):
-            return False
-    return True
+class BloomAnswers:
+    """What the Bloom filters of one file say, read where they are asked; recent answers are kept. Any thread."""
+
+    def __init__(self, file: ParquetFile) -> None:
+        self._file = file
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[int, BloomFilter], bool] = OrderedDict()
+
+    def may_hold(self, row_group: int, filters: Sequence[BloomFilter]) -> bool:
+        """Whether a row group may hold a row for each filter."""
+        return all(self._answer(row_group, each) for each in filters)
+
+    def _answer(self, row_group: int, asked: BloomFilter) -> bool:
+        key = row_group, asked
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is not None:
+                self._kept.move_to_end(key)
+                return kept
+        place = self._file.chunk(row_group, self._file.leaves[asked.column][0]).bloom
+        answer = place is None or _may_hold_any(self._file, place, asked.hashes)
+        with self._lock:
+            self._kept[key] = answer
+            while len(self._kept) > _ANSWERS_KEPT_MAX:
+                self._kept.popitem(last=False)
+        return answer
 
 
 def _may_hold_any(file: ParquetFile, place: Place, hashes: Sequence[int]) -> bool:

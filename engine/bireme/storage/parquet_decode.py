@@ -18,6 +18,7 @@ from bireme.data.types import STRING, DataType, Kind, to_arrow
 from bireme.errors import ConversionFault, Unsupported
 from bireme.storage.base import BATCH_ROWS_MAX, ByteRange
 from bireme.storage.fetched import FetchedRanges
+from bireme.storage.parquet_bloom import BloomAnswers
 from bireme.storage.parquet_encoding import Encoding, encoding_of
 from bireme.storage.parquet_extent import Extents
 from bireme.storage.parquet_file import FOREIGN_ERRORS, ParquetFile, parse_metadata
@@ -67,6 +68,7 @@ class ParquetDecoder:
         self.file = file
         self.first_row = first_row
         self.page_index = PageIndex(file)
+        self.blooms = BloomAnswers(file)
         self.extents = Extents(file, self.encoding, self.is_dictionary)
         self._metadata: Any = None
         self._are_unscaled: tuple[bool, ...] = ()

@@ -16,7 +16,7 @@ from bireme.data.record import record_batch
 from bireme.data.schema import Schema
 from bireme.errors import SourceCorrupt
 from bireme.storage.base import BATCH_ROWS_MAX, ByteRange, ChunkKey
-from bireme.storage.parquet_bloom import BloomFilter, may_hold
+from bireme.storage.parquet_bloom import BloomFilter
 from bireme.storage.parquet_decode import Fetched, ParquetDecoder, Wanted
 from bireme.storage.parquet_pages import PageFilter
 
@@ -142,7 +142,7 @@ class ParquetSplit:
         rows = self._first, self._rows
         if self._rows < _ASKED_ROWS_MIN:
             return [rows]
-        if self._blooms and not may_hold(self._decoder.file, self.row_group, self._blooms):
+        if self._blooms and not self._decoder.blooms.may_hold(self.row_group, self._blooms):
             return []
         return self._decoder.page_index.surviving_rows(self.row_group, self._filters, rows) if self._filters else [rows]
 
