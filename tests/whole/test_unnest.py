@@ -17,6 +17,8 @@ TABLES = (
 )
 
 QUERIES = [
+    "select count(*), sum(x) from unnest((select list(id) from t)) u(x)",
+    "select (select list(id order by id) from t where g=1), (select [[1], null]), (select list(s) from t where g < 0)",
     "select unnest([1,2,3])",
     "select unnest([1,2,3]) + 1 as x, unnest([10,20]) y",
     "from unnest([1,2,3])",
@@ -67,6 +69,7 @@ def test_as_in_duckdb(query: str, session: bm.Session, oracle: duckdb.DuckDBPyCo
     ("query", "fault", "message"),
     [
         ("select sum(unnest(l)) from t", ClauseFault, "unnest in aggregate"),
+        ("select row_number() over () from t qualify unnest(l) = 1", ClauseFault, "unnest in QUALIFY"),
         ("select id from t where unnest(l) = 1", ClauseFault, "unnest in WHERE"),
         ("select unnest(unnest([[1]]))", Unsupported, "another unnest"),
     ],

@@ -22,7 +22,12 @@ def literal_of(array: pa.Array, row: int, kind: DataType) -> Literal:
         return Literal(Interval(months, days, nanoseconds), kind)
     if kind.kind is Kind.DURATION or (kind.kind in (Kind.TIMESTAMP, Kind.TIME) and kind.unit == "ns"):
         return Literal(scalar.value, kind)
-    return Literal(scalar.as_py(), kind)
+    return Literal(_hashable(scalar.as_py()) if kind.kind is Kind.LIST else scalar.as_py(), kind)
+
+
+def _hashable(value: object) -> object:
+    """Lists as tuples: constants are told apart by their hashes."""
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
 def literal_batch(rows: Sequence[Sequence[Literal]], schema: Schema) -> pa.RecordBatch:

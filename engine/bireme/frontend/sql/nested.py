@@ -43,7 +43,7 @@ def bracket(node: Node, context: Context) -> Expr:
 
 def unnest(node: Node, context: Context) -> Expr:
     """`unnest(list)` in a select list: each row as often as the list has elements."""
-    if context.stand_ins is None or not context.windows or context.inside:
+    if context.stand_ins is None or not context.windows or context.inside or context.clause == "QUALIFY":
         raise ClauseFault(f"unnest in {context.inside or context.clause}: not allowed there; use it in SELECT or FROM")
     stand_ins = context.stand_ins
     value = checked_list(part(node, "this", context))
