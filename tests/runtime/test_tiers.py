@@ -227,6 +227,21 @@ def test_a_move_that_is_cancelled_runs_to_its_end_and_leaves_nothing() -> None:
     scene(main)
 
 
+def test_a_move_that_is_cancelled_leaves_the_batch_where_it_was() -> None:
+    async def main(at: Scene) -> None:
+        entry = at.put([1, 2])
+        demoting = asyncio.ensure_future(at.demote(entry))
+        await asyncio.sleep(0)
+        demoting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await demoting
+        assert (entry.batch.tier, entry.access) == (Tier.DEVICE, Access.IDLE)
+        await at.holder.wait_quiet()
+        at.holder.close()
+
+    scene(main)
+
+
 def test_a_holder_closed_under_a_move_frees_when_it_ends() -> None:
     async def main(at: Scene) -> None:
         entry = at.put([1, 2])

@@ -73,6 +73,10 @@ class Mover:
             self.totals[old.tier, Tier.DISK].failed += 1
             holder.end_move(entry, old, None)
             return error
+        except asyncio.CancelledError:
+            # The worker ends. The query waits until nothing of it is on its way.
+            holder.end_move(entry, old, None)
+            raise
         finally:
             for text in self._spill.take_notes():
                 self._recorder.record(SpillNoted(holder.query, text, cause))
@@ -136,7 +140,9 @@ class Mover:
             raise SpillFailed(f"the spill folder may take no more than {limit}; raise its limit, or the memory limit")
         try:
             content = old.content if old.tier is Tier.DEVICE else await self._run(self._read, old)
-            ticket = await self._run(self._spill.write, content)
+            ticket = await self._run(
+                self._spill.write, content, undo=lambda made: self.drop(old.moved(Tier.DISK, made))
+            )
             # What it takes there is a fact.
             reservation.resize(ticket.stored)
         except BaseException:
@@ -176,14 +182,16 @@ class Mover:
             # The rows are not needed any more: a place on disk that could not be freed is reported, not raised.
             self.drop_faults.append(str(error))
 
-    async def _run(self, work: Any, *args: Any) -> Any:
-        """Runs blocking work to its end, even if the waiting task is cancelled meanwhile."""
+    async def _run(self, work: Any, *args: Any, undo: Callable[[Any], None] | None = None) -> Any:
+        """Runs blocking work to its end, even if the waiting task is cancelled: then `undo` gets the result."""
         future = self._io.submit(work, *args)
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
             if not future.done():
                 await asyncio.wait([future])
+            if undo is not None and not future.cancelled() and future.exception() is None:
+                undo(future.result())
             raise
         except OSError as error:
             raise StorageError(f"moving a batch failed: {error}") from error
