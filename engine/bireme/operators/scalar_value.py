@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -25,7 +26,7 @@ def literal_of(array: pa.Array, row: int, kind: DataType) -> Literal:
     return Literal(_hashable(scalar.as_py()) if kind.kind is Kind.LIST else scalar.as_py(), kind)
 
 
-def _hashable(value: object) -> object:
+def _hashable(value: Any) -> Any:
     """Lists as tuples: constants are told apart by their hashes."""
     return tuple(map(_hashable, value)) if isinstance(value, list) else value
 

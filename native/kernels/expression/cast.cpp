@@ -218,27 +218,21 @@ double nearest_double(int128 unscaled, int scale) {
   return negative ? -value : value;
 }
 
+// The double nearest to a count over a power of ten, `divisor`, which is that of `scale`.
 template <typename In>
-void exact_to_double(Call& call) {
-  const int scale = call.node.arg_types[0].scale;
-  const double divisor = static_cast<double>(power_of_ten(scale));
-  if (scale == 0) {
-    map_unary<In, double>(call, [](In value) { return static_cast<double>(value); });
-  } else if constexpr (std::is_unsigned_v<In> || sizeof(In) < sizeof(int64_t)) {
-    map_unary<In, double>(call, [divisor](In value) { return static_cast<double>(value) / divisor; });
-  } else {
-    map_unary<In, double>(call, [=](In value) {
-      const bool plain = scale <= kExactPowerMax && value <= kExactDoubleMax && value >= -kExactDoubleMax;
-      return plain ? static_cast<double>(value) / divisor : nearest_double(static_cast<int128>(value), scale);
-    });
+double quotient(In value, int scale, double divisor) {
+  if constexpr (!std::is_unsigned_v<In> && sizeof(In) >= sizeof(int64_t)) {
+    const bool plain = scale <= kExactPowerMax && value <= kExactDoubleMax && value >= -kExactDoubleMax;
+    if (!plain && scale != 0) return nearest_double(static_cast<int128>(value), scale);
   }
+  return static_cast<double>(value) / divisor;
 }
 
-template <typename In>
+template <typename Out, typename In>
 void exact_to_float(Call& call) {
-  const double divisor = static_cast<double>(power_of_ten(call.node.arg_types[0].scale));
-  map_unary<In, float>(
-      call, [divisor](In value) { return static_cast<float>(static_cast<double>(value) / divisor); });
+  const int scale = call.node.arg_types[0].scale;
+  const double divisor = static_cast<double>(power_of_ten(scale));
+  map_unary<In, Out>(call, [=](In value) { return static_cast<Out>(quotient(value, scale, divisor)); });
 }
 
 void narrow_float(Call& call) {
@@ -282,7 +276,7 @@ void resolve_to_float(Node& node) {
     node.can_raise |= !node.safe;
   } else {
     visit_exact(from,
-                [&]<typename In>(In) { node.kernel = to_double ? exact_to_double<In> : exact_to_float<In>; });
+                [&]<typename In>(In) { node.kernel = to_double ? exact_to_float<double, In> : exact_to_float<float, In>; });
   }
 }
 

@@ -178,7 +178,7 @@ def _number_converter(source: DataType, target: DataType) -> Converter | None:
     if target.kind is Kind.BOOL:
         return bool
     if target.is_float:
-        return lambda value: _as_float(_to_double(value, source), target)
+        return lambda value: _as_float(_to_double(value), target)
     if source.is_float:
         return lambda value: _from_float(value, target)
     if target.kind is Kind.DECIMAL:
@@ -222,10 +222,8 @@ def _as_float(value: float, target: DataType) -> float:
     return narrowed
 
 
-def _to_double(value: Any, source: DataType) -> float:
-    """A decimal is its unscaled count as a double, divided by the power of ten as a double."""
-    if source.kind is Kind.DECIMAL:
-        return float(int(value.scaleb(source.scale, _EXACT))) / float(10**source.scale)
+def _to_double(value: Any) -> float:
+    """The nearest double."""
     return float(value)
 
 
