@@ -71,6 +71,7 @@ void bind_group(nb::module_& module) {
                          "Groups and their aggregates; after an error it must not be used.")
       .def_prop_ro("groups", &GroupTable::groups)
       .def_prop_ro("nbytes", &GroupTable::nbytes)
+      .def("bytes_to_add", &GroupTable::bytes_to_add, nb::arg("groups"))
       .def(
           "update",
           [](GroupTable& table, nb::handle source, int64_t position) {

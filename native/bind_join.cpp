@@ -51,11 +51,13 @@ Exported contains(const JoinTable& table, nb::handle source) {
   return Exported(table.contains(keys));
 }
 
-nb::object key_filter(const JoinTable& table) {
+// What `make` gives, made without the GIL; None for none.
+template <typename Make>
+nb::object made_filter(Make make) {
   KeyFilterHandle handle;
   {
     nb::gil_scoped_release unlocked;
-    handle.filter = table.key_filter();
+    handle.filter = make();
   }
   return handle.filter == nullptr ? nb::none() : nb::cast(std::move(handle));
 }
@@ -69,7 +71,8 @@ void bind_table(nb::module_& module) {
       .def_prop_ro("form", &JoinTable::form)
       .def("match", &match, nb::arg("keys"))
       .def("contains", &contains, nb::arg("keys"))
-      .def("key_filter", &key_filter)
+      .def("key_filter",
+           [](const JoinTable& table) { return made_filter([&] { return table.key_filter(); }); })
       .def(
           "set_payload", [](JoinTable& table, nb::handle batch) { table.set_payload(import_arrow(batch)); },
           nb::arg("batch"), "The build side's columns, before the first probe.");
@@ -103,6 +106,19 @@ void bind_filter(nb::module_& module) {
       .def_prop_ro("nbytes", [](const KeyFilterHandle& handle) { return handle.filter->nbytes(); })
       .def("range", &range_of)
       .def("select", &select_keys, nb::arg("keys"));
+  nb::class_<KeyFilterBuild>(module, "KeyFilterBuild",
+                             "A filter of keys that come bit by bit, on any threads.")
+      .def(nb::init<int64_t>(), nb::arg("bytes"))
+      .def_prop_ro("nbytes", &KeyFilterBuild::nbytes)
+      .def(
+          "add",
+          [](KeyFilterBuild& self, nb::handle source) {
+            const Batch keys = import_arrow(source);
+            nb::gil_scoped_release unlocked;
+            self.add(keys);
+          },
+          nb::arg("keys"))
+      .def("finish", [](KeyFilterBuild& self) { return made_filter([&] { return self.finish(); }); });
 }
 
 // -----------------------------------------------------------------------------------------------------------

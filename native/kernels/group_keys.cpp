@@ -63,6 +63,14 @@ void KeyIndex::reserve_slots(int64_t entries) {
   if (form_ != Form::Packed) texts_[0].reserve_more(entries);
 }
 
+int64_t KeyIndex::bytes_to_add(int64_t entries) const {
+  int64_t total = packed_ != nullptr ? packed_->bytes_to_add(entries) : 0;
+  for (const TextIndex& text : texts_) {
+    if (form_ != Form::Packed || text.size() > 0) total += text.bytes_to_reserve(entries);
+  }
+  return total;
+}
+
 int64_t KeyIndex::nbytes() const {
   int64_t total = packed_ != nullptr ? packed_->nbytes() : 0;
   for (const TextIndex& text : texts_) total += text.nbytes();

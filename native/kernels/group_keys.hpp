@@ -32,6 +32,8 @@ class KeyIndex {
   // Distinct keys; without key columns there is always one.
   uint32_t size() const;
   int64_t nbytes() const;
+  // Bytes that finding so many new keys would take beside those.
+  int64_t bytes_to_add(int64_t entries) const;
   // Room for so many keys; `reserve_slots`: where they are found by hash.
   void reserve(int64_t entries);
   void reserve_slots(int64_t entries);

@@ -24,6 +24,10 @@ class PackedIndex {
     return static_cast<uint32_t>(layout_.words == 1 ? keys_.size() : keys_.size() / layout_.words);
   }
   int64_t nbytes() const { return keys_.nbytes() + slots_.nbytes() + domain_.nbytes(); }
+  // Bytes that looking up so many new keys would take beside those, where they are found by hash.
+  int64_t bytes_to_add(int64_t entries) const {
+    return domain_.active() ? 0 : slots_.bytes_to_reserve(int64_t{size()} + entries);
+  }
   bool dense() const { return domain_.active(); }
 
   // Says that `rows` more keys are to come, which is what pays for a dense index.

@@ -28,14 +28,17 @@ inline uint64_t fold_multiply(uint64_t left, uint64_t right) {
 class Slots {
  public:
   int64_t nbytes() const { return slots_.nbytes(); }
+  // Bytes that `reserve` would take for `entries`, beside those that there are until it has ended.
+  int64_t bytes_to_reserve(int64_t entries) const {
+    const int64_t capacity = capacity_for(entries);
+    return capacity == slots_.size() ? 0 : capacity * static_cast<int64_t>(sizeof(uint64_t));
+  }
 
   // Makes room for `entries` in all. Throws std::bad_alloc and then changes nothing.
   void reserve(int64_t entries) {
-    if (entries * 8 <= slots_.size() * 5) return;
     if (entries > kEntriesMax) throw std::bad_alloc();
-    int64_t capacity = slots_.empty() ? 64 : 2 * slots_.size();
-    while (entries * 8 > capacity * 5) capacity *= 2;
-    grow(capacity);
+    const int64_t capacity = capacity_for(entries);
+    if (capacity != slots_.size()) grow(capacity);
   }
 
   void prefetch(uint32_t hash) const { __builtin_prefetch(slots_.data() + (hash >> shift_)); }
@@ -78,6 +81,13 @@ class Slots {
  private:
   static constexpr uint64_t kEmpty = ~uint64_t{0};
   static constexpr int64_t kEntriesMax = int64_t{5} << 28;  // 2^31 slots
+
+  int64_t capacity_for(int64_t entries) const {
+    if (entries * 8 <= slots_.size() * 5) return slots_.size();
+    int64_t capacity = slots_.empty() ? 64 : 2 * slots_.size();
+    while (entries * 8 > capacity * 5) capacity *= 2;
+    return capacity;
+  }
 
   void grow(int64_t capacity) {
     Cells<uint64_t> larger;

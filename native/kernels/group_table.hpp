@@ -60,6 +60,8 @@ class GroupTable {
   // Without keys there is one group once there was a row.
   int64_t groups() const { return key_types_.empty() && !has_rows_ ? 0 : keys_->size(); }
   int64_t nbytes() const;
+  // Bytes that the look-up of so many new groups would take beside those: it is made anew at twice the size.
+  int64_t bytes_to_add(int64_t groups) const { return keys_->bytes_to_add(groups); }
   // Makes room for so many groups; for keys that are not dense, with `reserve_slots`.
   void reserve(int64_t groups);
   void reserve_slots(int64_t groups) { keys_->reserve_slots(groups); }

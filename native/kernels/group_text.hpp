@@ -126,6 +126,7 @@ class TextIndex {
  public:
   uint32_t size() const { return static_cast<uint32_t>(texts_.size()); }
   int64_t nbytes() const { return slots_.nbytes() + texts_.nbytes() + arena_.nbytes(); }
+  int64_t bytes_to_reserve(int64_t count) const { return slots_.bytes_to_reserve(texts_.size() + count); }
   const Text& operator[](uint32_t entry) const { return texts_[entry]; }
 
   // Makes room for `count` new entries. What `find_or_add` needs.

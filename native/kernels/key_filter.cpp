@@ -65,9 +65,9 @@ EachWord each_word_of(std::span<const KeyChunk> chunks) {
 
 class Bloom {
  public:
-  explicit Bloom(int64_t keys) {
-    const auto words =
-        std::max<uint64_t>(2, std::bit_ceil(static_cast<uint64_t>(keys * kBloomBitsPerKey + 63) / 64));
+  static Bloom for_keys(int64_t keys) { return Bloom((keys * kBloomBitsPerKey + 63) / 64); }
+  explicit Bloom(int64_t at_least) {
+    const auto words = std::max<uint64_t>(2, std::bit_ceil(static_cast<uint64_t>(at_least)));
     words_.resize(static_cast<int64_t>(words), 0);
     shift_ = static_cast<uint32_t>(64 - std::countr_zero(words));
   }
@@ -156,6 +156,16 @@ class WordFilter final : public Filter {
     } else if (!make_list(each, keys)) {
       make_bloom(each, keys);
     }
+  }
+
+  // Of one key, whose values lie between `low` and `high` and are in `bloom`.
+  WordFilter(std::vector<Type> types, KeyWords words, int64_t low, int64_t high, std::unique_ptr<Bloom> bloom)
+      : Filter(std::move(types)), key_words_(std::move(words)), only_keys_(false), low_(low), high_(high) {
+    if (low_ > high_) return;  // a list of none
+    form_ = Form::Bloom;
+    bloom_ = std::move(bloom);
+    if (!key_words_.is_integer_like()) return;
+    range_ = {static_cast<uint64_t>(low_), static_cast<uint64_t>(high_) - static_cast<uint64_t>(low_)};
   }
 
   bool is_exact() const override { return form_ != Form::Bloom && only_keys_; }
@@ -248,7 +258,7 @@ class WordFilter final : public Filter {
   void make_bloom(const EachWord& each, int64_t keys) {
     form_ = Form::Bloom;
     if (!key_words_.is_integer_like()) range_ = kAnyWord;
-    bloom_ = std::make_unique<Bloom>(keys);
+    bloom_ = std::make_unique<Bloom>(Bloom::for_keys(keys));
     each([&](const uint64_t* words, int64_t rows) {
       key_filter_loops().add_bloom(words, rows, bloom_->words());
     });
@@ -281,11 +291,16 @@ class HashFilter final : public Filter {
     for (KeyChunk chunk : chunks) keys += chunk->front().rows;
     if (keys == 0) return;  // a list of none
     form_ = Form::Bloom;
-    bloom_ = std::make_unique<Bloom>(keys);
+    bloom_ = std::make_unique<Bloom>(Bloom::for_keys(keys));
     for (KeyChunk chunk : chunks) {
       Cells<uint64_t> hashes = hashes_of(*chunk, chunk->front().rows);
       key_filter_loops().add_bloom(hashes.data(), hashes.size(), bloom_->words());
     }
+  }
+
+  HashFilter(std::vector<Type> types, std::unique_ptr<Bloom> bloom) : Filter(std::move(types)) {
+    form_ = Form::Bloom;
+    bloom_ = std::move(bloom);
   }
 
   bool is_exact() const override { return form_ != Form::Bloom; }
@@ -309,7 +324,6 @@ class HashFilter final : public Filter {
     return kept;
   }
 
- private:
   static std::vector<Type> types_of(const std::vector<Column>& keys) {
     std::vector<Type> types;
     for (const Column& column : keys) types.push_back(column.type);
@@ -326,14 +340,76 @@ class HashFilter final : public Filter {
   }
 };
 
+bool have_filter(const std::vector<Column>& keys) {
+  return !keys.empty() && std::all_of(keys.begin(), keys.end(), [](const Column& column) {
+    return is_canonical(column.type.kind) && column.type.kind != Kind::Null;
+  });
+}
+
 }  // namespace
+
+struct KeyFilterBuild::Seen {
+  explicit Seen(int64_t bytes) : bloom(std::make_unique<Bloom>((bytes + 7) / 8)) {}
+
+  void add(const std::vector<Column>& keys) {
+    if (types.empty()) begin(keys);
+    if (!possible || keys[0].rows == 0) return;
+    const KeyFilterLoops& loops = key_filter_loops();
+    if (!is_word_key) {
+      const Cells<uint64_t> hashes = HashFilter::hashes_of(keys, keys[0].rows);
+      return loops.add_bloom(hashes.data(), keys[0].rows, bloom->words());
+    }
+    const Column& column = keys[0].is_dictionary() ? *keys[0].dictionary : keys[0];
+    each_word(column, [&](const uint64_t* values, int64_t rows) {
+      loops.widen(values, rows, &low, &high);
+      loops.add_bloom(values, rows, bloom->words());
+    });
+  }
+
+  void begin(const std::vector<Column>& keys) {
+    possible = have_filter(keys);
+    if (!possible) return;
+    types = HashFilter::types_of(keys);
+    is_word_key = keys.size() == 1 && is_word(keys[0].type.kind);
+    if (is_word_key) words.fit(keys, 0, {WordBounds{}});
+  }
+
+  std::vector<Type> types;
+  KeyWords words;
+  bool possible = false;
+  bool is_word_key = false;
+  int64_t low = std::numeric_limits<int64_t>::max();
+  int64_t high = std::numeric_limits<int64_t>::min();
+  std::unique_ptr<Bloom> bloom;
+};
+
+KeyFilterBuild::KeyFilterBuild(int64_t bytes) : seen_(std::make_unique<Seen>(bytes)) {}
+
+KeyFilterBuild::~KeyFilterBuild() = default;
+
+void KeyFilterBuild::add(const Batch& keys) {
+  std::lock_guard lock(mutex_);
+  if (seen_ == nullptr) throw EngineBug("keys come after their filter was made");
+  seen_->add(keys.columns());
+}
+
+int64_t KeyFilterBuild::nbytes() const {
+  return seen_ == nullptr ? 0 : seen_->bloom->nbytes();
+}
+
+std::shared_ptr<const KeyFilter> KeyFilterBuild::finish() {
+  std::lock_guard lock(mutex_);
+  if (seen_ == nullptr) throw EngineBug("a key filter is made twice");
+  const std::unique_ptr<Seen> seen = std::move(seen_);
+  if (!seen->possible) return nullptr;
+  if (!seen->is_word_key) return std::make_shared<HashFilter>(seen->types, std::move(seen->bloom));
+  return std::make_shared<WordFilter>(seen->types, seen->words, seen->low, seen->high,
+                                      std::move(seen->bloom));
+}
 
 std::shared_ptr<const KeyFilter> make_key_filter(std::span<const KeyChunk> chunks) {
   const std::vector<Column>& keys = *chunks[0];
-  const auto has_filter = [](const Column& column) {
-    return is_canonical(column.type.kind) && column.type.kind != Kind::Null;
-  };
-  if (keys.empty() || !std::all_of(keys.begin(), keys.end(), has_filter)) return nullptr;
+  if (!have_filter(keys)) return nullptr;
   if (keys.size() > 1 || !is_word(keys[0].type.kind)) return std::make_shared<HashFilter>(chunks);
   const bool only_keys = std::none_of(chunks.begin(), chunks.end(),
                                       [](KeyChunk chunk) { return chunk->front().is_dictionary(); });

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,5 +56,26 @@ using EachWord = std::function<void(const WordVisit& visit)>;
 // The same for keys that have words. NULL must not be a key.
 std::shared_ptr<const KeyFilter> make_key_filter(const std::vector<Type>& types, const KeyWords& words,
                                                  const EachWord& each);
+
+// A filter of keys that come bit by bit and are not kept: a Bloom filter of a given size, and with it the
+// range where there is one. Any number of threads may add at once.
+class KeyFilterBuild {
+ public:
+  // At least `bytes`.
+  explicit KeyFilterBuild(int64_t bytes);
+  ~KeyFilterBuild();
+
+  // All keys have the types of the first.
+  void add(const Batch& keys);
+  int64_t nbytes() const;
+  // The filter of all that was added, of which there was something; null where none is possible. Once.
+  std::shared_ptr<const KeyFilter> finish();
+
+ private:
+  struct Seen;
+
+  std::mutex mutex_;
+  std::unique_ptr<Seen> seen_;
+};
 
 }  // namespace bireme

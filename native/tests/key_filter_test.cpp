@@ -119,6 +119,49 @@ void test_several_columns() {
   CHECK(filter->select(others.columns(), 3000, kept.data()) < 300);
 }
 
+// Keys that come bit by bit and are not kept.
+void test_builds() {
+  std::mt19937_64 random(21);
+  const Longs first = draw(random, 2000, -5'000'000'000, 1 << 20, 1'000'003);
+  const Longs second = draw(random, 1500, 0, 1 << 20, 1'000'003);
+  Longs both = first;
+  both.insert(both.end(), second.begin(), second.end());
+  const Longs probe = draw(random, 6000, -6'000'000'000, 1 << 21, 1'000'003);
+  KeyFilterBuild build(16 * 1024);
+  for (const Longs& part : {second, Longs{}, first, second}) build.add(batch(longs(part)));
+  CHECK(build.nbytes() >= 16 * 1024);
+  const auto filter = build.finish();
+  check_selection(*filter, both, probe, batch(longs(probe)), 0.05);
+  check_selection(*filter, both, both, batch(longs(both)), 0.05);
+  int64_t low = 0;
+  int64_t high = 0;
+  CHECK(filter->range(low, high));
+  CHECK(low == std::min_element(both.begin(), both.end(), [](auto& one, auto& other) {
+                 return one.value_or(INT64_MAX) < other.value_or(INT64_MAX);
+               })->value());
+  CHECK(high == std::max_element(both.begin(), both.end())->value());
+  CHECK_THROWS(build.add(batch(longs(first))), EngineBug);
+
+  // Too small for its keys, it lets all pass.
+  KeyFilterBuild full(8);
+  full.add(batch(longs(first)));
+  check_selection(*full.finish(), first, probe, batch(longs(probe)), 1);
+
+  const Strings texts = {"one", std::nullopt, "another that is longer"};
+  KeyFilterBuild strings_build(1024);
+  strings_build.add(batch(strings(texts)));
+  strings_build.add(batch(strings({"a third"})));
+  check_selection<Strings>(*strings_build.finish(), {"one", "another that is longer", "a third"},
+                           {"one", "two", std::nullopt, "a third"},
+                           batch(strings({"one", "two", std::nullopt, "a third"})), 0.5);
+
+  KeyFilterBuild nothing(64);
+  nothing.add(batch(longs({std::nullopt})));
+  uint32_t kept[2];
+  CHECK(nothing.finish()->select(batch(longs({1, 0})).columns(), 2, kept) == 0);
+  CHECK(KeyFilterBuild(64).finish() == nullptr);
+}
+
 void test_edges() {
   uint32_t kept[4];
   const Batch one = batch(longs({1, std::nullopt, 3}));
@@ -146,6 +189,7 @@ int main() {
   test_strings();
   test_chunks();
   test_several_columns();
+  test_builds();
   test_edges();
   return finish();
 }

@@ -32,6 +32,10 @@ class OwnedTable:
         assert threading.get_ident() == self._owner, "asked by a thread that does not fill it"
         return 100 * self._updates
 
+    def bytes_to_add(self, groups: int) -> int:
+        assert threading.get_ident() == self._owner, "asked by a thread that does not fill it"
+        return 0
+
     def update(self, batch: pa.RecordBatch, position: int) -> None:
         self._updates += 1
 

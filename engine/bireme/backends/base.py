@@ -76,6 +76,10 @@ class GroupTable(Protocol):
     @property
     def nbytes(self) -> int: ...
 
+    def bytes_to_add(self, groups: int) -> int:
+        """Bytes that room for so many more groups would take at once, beside `nbytes`: a look-up grows by leaps."""
+        ...
+
     def update(self, batch: pa.RecordBatch, position: int) -> None:
         """Takes rows: keys first, then arguments. `position` orders rows across batches, for first and last."""
         ...
@@ -136,6 +140,21 @@ class JoinTable(Protocol):
 
     def key_filter(self) -> KeyFilter | None:
         """The filter for these keys, made by the first call (so not on the loop), or None where there can be none."""
+        ...
+
+
+class KeyFilterBuild(Protocol):
+    """A filter of keys that are not kept: made of what `add` gets, in any order and on many threads, in `nbytes`."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def add(self, keys: pa.RecordBatch) -> None:
+        """Takes keys; taking the same ones again changes nothing."""
+        ...
+
+    def finish(self) -> KeyFilter | None:
+        """The filter for all keys, or None where there can be none. Once; nothing is added afterwards."""
         ...
 
 
@@ -254,6 +273,10 @@ class Kernels(Protocol):
 
     def join_build(self, key_types: Sequence[DataType], schema: Schema, *, null_equal_count: int) -> JoinBuild | None:
         """A build of a table for rows of `schema`, or None where this backend builds from all keys at once only."""
+        ...
+
+    def key_filter_build(self, nbytes: int) -> KeyFilterBuild | None:
+        """A filter of at least so many bytes for keys to come, none of them NULL-equal; None without filters."""
         ...
 
     def prober(self, plan: ProbePlan, table: JoinTable) -> Prober | None:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from bireme.backends.base import Kernels
+from bireme.backends.base import Kernels, KeyFilter
 from bireme.data import arrays
 from bireme.data.hash_range import partitions_of
 from bireme.data.record import compact, with_own_dictionaries
@@ -34,7 +34,7 @@ class Away:
     """Which rows of a build side are not in its table: those of partitions `kept` and further, of `rows.partitions`, by
     the first `hashed` keys.
 
-    `has_null_key` is of the whole build side, of which there is at least one row.
+    `has_null_key` and `key_filter`, if there is one, are of the whole build side, of which there is at least one row.
     """
 
     sink: BuildSink
@@ -43,6 +43,7 @@ class Away:
     kept: int
     hashed: int
     has_null_key: bool
+    key_filter: KeyFilter | None = None
 
     @property
     def can_cut(self) -> bool:

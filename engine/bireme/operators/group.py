@@ -1,4 +1,4 @@
-"""Grouping: one table per compute slot, and where splits are clustered by a key, whole groups straight on.
+"""Grouping: each compute slot on its own, and where splits are clustered by a key, whole groups straight on.
 
 What is handed over at the end are states, which `MergeGroupsStep` merges. A clustered task has a table of its own:
 groups that no other split can hold leave it with their results, the rest joins the slot's table. Where hardly any two
@@ -8,7 +8,7 @@ rows share a group, a slot gives its states up early and hands the other rows ov
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import pyarrow as pa
@@ -18,10 +18,12 @@ from bireme.data.record import record_batch, slices
 from bireme.errors import SourceMisstated
 from bireme.operators.base import Emission, Relievable
 from bireme.operators.filter_project import FilterProject
+from bireme.operators.slot_groups import SlotGroups
 from bireme.operators.states import QueryStates
 from bireme.plan.physical import Finals, GroupSink
 from bireme.plan.states import sees_order
 from bireme.storage.base import BATCH_ROWS_MAX
+from bireme.units import KIB
 
 # A task's rows are numbered within its sequence; a task never has as many as this.
 SEQUENCE_SHIFT = 40
@@ -32,10 +34,13 @@ _GROUPS_LOOK_MIN: Final = 16_384
 _GROUPS_SURE_MIN: Final = 65_536
 _ROWS_DOUBTED: Final = 16
 _GROUPS_SHARE_MAX: Final = 0.5
+# A table that takes more than such a part of the memory, by all slots, is divided into ranges.
+_TABLES_IN_MEMORY: Final = 32
+_TABLE_BYTES_MIN: Final = 256 * KIB
 
 
 class Group:
-    """Groups rows, one table per slot."""
+    """Groups rows, slot by slot."""
 
     def __init__(
         self, sink: GroupSink, partitions: int, kernels: Kernels, states: QueryStates, slots: int, rows_expected: int
@@ -43,15 +48,17 @@ class Group:
         self._sink = sink
         self._partitions = partitions
         self._kernels = kernels
-        self._tables: list[GroupTable | None] = [None] * (slots + 1)
+        self._table_bytes_max = max(_TABLE_BYTES_MIN, states.memory_bytes // (_TABLES_IN_MEMORY * slots))
+        self._slots: list[SlotGroups | None] = [None] * (slots + 1)
         self._whole = None if sink.finals is None else WholeGroups(sink.finals, kernels, states)
         self._passing: list[GroupTable | None] = [None] * (slots + 1)
         # By slot: a table can be asked for its size only by the thread that fills it.
-        self._held_bytes = [0] * (slots + 1)
-        self._given_bytes = [0] * (slots + 1)
+        self._passing_bytes = [0] * (slots + 1)
         self._gains = [Gain(rows_expected // slots) for _ in range(slots + 1)]
         # What has no order among rows can do without it when they are merged.
         self._may_pass = not any(sees_order(step.function) for step in sink.spec.aggregates)
+        # What calls for the parts of a relief, or of the end, are about: a slot and a range of its hashes.
+        self._leaving: list[tuple[int, int]] = []
         self._notes: tuple[str, ...] = ()
 
     @property
@@ -65,79 +72,106 @@ class Group:
 
     @property
     def nbytes(self) -> int:
-        return sum(self._held_bytes)
+        return sum([groups.nbytes for groups in self._slots if groups is not None], sum(self._passing_bytes))
 
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
-        whole = self._whole if self._whole is not None and self._whole.can_be_told else None
-        table = self._table(self._tables if whole is None else self._passing, slot)
+        if self._whole is not None and self._whole.can_be_told:
+            return self._absorb_whole(self._whole, batches, sequence, slot)
+        groups, gain = self._groups(slot), self._gains[slot]
         position = sequence << SEQUENCE_SHIFT
+        rows = 0
         emissions: list[Emission] = []
         for batch in batches:
-            if whole is None and self._gains[slot].is_lost:
+            if gain.is_lost:
                 emissions += self._passed(batch)
                 continue
-            table.update(batch, position)
+            groups.update(batch, position)
             position += batch.num_rows
-            if whole is None and self._may_pass and self._gains[slot].lose(table.groups, batch.num_rows):
-                emissions += self._handed_over(table)
-                self._notes = (*table.fallbacks, "most rows have a key of their own: they were left to the merge")
-        if whole is not None:
-            emissions, rest = whole.take(table, sequence)
-            if rest.num_rows:
-                self._table(self._tables, slot).merge(rest)
-        self._measure(slot)
+            rows += batch.num_rows
+            if self._may_pass and gain.lose(groups.groups, batch.num_rows):
+                for place in range(groups.ranges):
+                    emissions += self._handed_over(groups, place)
+                self._notes = (*groups.fallbacks, "most rows have a key of their own: they were left to the merge")
+        groups.settle_down(rows)
         return emissions
 
-    def _measure(self, slot: int) -> None:
-        table, passing = self._tables[slot], self._passing[slot]
-        kept = 0 if table is None else table.nbytes
-        self._held_bytes[slot] = kept + (0 if passing is None else passing.nbytes)
-        # A table without groups may have room for some, which it would only ask for again.
-        self._given_bytes[slot] = kept if table is not None and table.groups else 0
-
-    def _table(self, tables: list[GroupTable | None], slot: int) -> GroupTable:
-        table = tables[slot]
+    def _absorb_whole(
+        self, whole: WholeGroups, batches: Iterable[pa.RecordBatch], sequence: int, slot: int
+    ) -> list[Emission]:
+        table = self._passing[slot]
         if table is None:
-            table = tables[slot] = self._kernels.group_table(self._sink.spec)
+            table = self._passing[slot] = self._kernels.group_table(self._sink.spec)
             self._notes = table.fallbacks
-        return table
+        position = sequence << SEQUENCE_SHIFT
+        for batch in batches:
+            table.update(batch, position)
+            position += batch.num_rows
+        emissions, rest = whole.take(table, sequence)
+        if rest.num_rows:
+            groups = self._groups(slot)
+            groups.merge(rest)
+            groups.settle_down(rest.num_rows)
+        self._passing_bytes[slot] = table.nbytes
+        return emissions
+
+    def _groups(self, slot: int) -> SlotGroups:
+        groups = self._slots[slot]
+        if groups is None:
+            groups = self._slots[slot] = SlotGroups(self._sink.spec, self._kernels, self._table_bytes_max)
+            self._notes = groups.fallbacks
+        return groups
 
     def _passed(self, batch: pa.RecordBatch) -> list[Emission]:
         parts = self._kernels.partition(batch, range(len(self._sink.spec.key_types)), self._partitions)
         return [Emission(self._sink.edge, index, part) for index, part in enumerate(parts) if part.num_rows]
 
-    def _handed_over(self, table: GroupTable) -> list[Emission]:
-        states = table.states(self._partitions)
+    def _handed_over(self, groups: SlotGroups, place: int) -> list[Emission]:
+        states = groups.hand_over(place, self._partitions)
         return [Emission(self._sink.edge, index, state) for index, state in enumerate(states) if state.num_rows]
 
+    def _given(self) -> Iterator[tuple[int, int, int]]:
+        """Slot, range and bytes of all that could be given up."""
+        for slot, groups in enumerate(self._slots):
+            if groups is not None:
+                yield from ((slot, place, nbytes) for place, nbytes in enumerate(groups.given_bytes) if nbytes)
+
     def relievable(self) -> Relievable:
-        return Relievable(sum(self._given_bytes), max(self._given_bytes, default=0))
+        sizes = [nbytes for _, _, nbytes in self._given()]
+        return Relievable(sum(sizes), max(sizes, default=0))
 
     def relief_parts(self) -> int:
-        return len(self._tables)
+        """At least half of what is there goes: the same ranges in all slots, the last ones first each time, so that
+        the groups of the others stay.
+        """
+        found = sorted(self._given(), key=lambda part: (-part[1], part[0]))
+        wanted, self._leaving = (sum([nbytes for _, _, nbytes in found]) + 1) // 2, []
+        for slot, place, nbytes in found:
+            if wanted <= 0 and place != self._leaving[-1][1]:
+                break
+            self._leaving.append((slot, place))
+            wanted -= nbytes
+        for slot in {slot for slot, _ in self._leaving}:
+            self._gains[slot].begin_anew()
+        return len(self._leaving)
 
     def relieve(self, part: int) -> list[Emission]:
-        table = self._tables[part]
-        if table is None or not table.groups:
-            return []
-        emissions = self._handed_over(table)
-        self._gains[part].begin_anew()
-        self._measure(part)
-        return emissions
+        slot, place = self._leaving[part]
+        groups = self._slots[slot]
+        assert groups is not None
+        return self._handed_over(groups, place)
 
     def finish_parts(self) -> int:
         self._passing.clear()
-        tables = [table for table in self._tables if table is not None]
-        self._held_bytes = [table.nbytes for table in tables]
-        self._tables = [*tables]
-        return len(tables)
+        self._passing_bytes.clear()
+        found = [(slot, groups) for slot, groups in enumerate(self._slots) if groups is not None]
+        self._leaving = [(slot, place) for slot, groups in found for place in range(groups.ranges)]
+        return len(self._leaving)
 
     def finish(self, part: int) -> list[Emission]:
-        table, self._tables[part] = self._tables[part], None
-        assert table is not None
-        emissions = self._handed_over(table)
-        self._held_bytes[part] = table.nbytes
-        return emissions
+        slot, place = self._leaving[part]
+        groups = self._slots[slot]
+        assert groups is not None
+        return self._handed_over(groups, place)
 
 
 class Gain:
@@ -152,15 +186,23 @@ class Gain:
         self._rows_expected = rows_expected
         self._rows = 0
         self._next_look = 0
+        self._begins_anew = False
+        self._groups_before = 0
 
     def begin_anew(self) -> None:
-        """The groups so far were handed over; what counts from here on are rows and groups from here on."""
+        """Some groups were handed over; what counts from here on are rows and new groups from here on."""
         self._rows_expected -= self._rows
         self._rows = self._next_look = 0
+        self._begins_anew = True
 
     def lose(self, groups: int, rows: int) -> bool:
         """Takes account of `rows` more rows, with `groups` groups in all; says whether grouping should end."""
+        if self._begins_anew:
+            # The rows of this once may have found groups again that are still there: they count as nothing.
+            self._begins_anew, self._groups_before = False, groups
+            return False
         self._rows += rows
+        groups -= self._groups_before
         if groups < _GROUPS_LOOK_MIN or self._rows < self._next_look:
             return False
         self._next_look = 2 * self._rows

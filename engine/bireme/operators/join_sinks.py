@@ -131,7 +131,7 @@ class Build(Unrelieved):
         return []
 
     def _finish_spilled(self, spilled: SpilledBuild) -> None:
-        away = spilled.away
+        away = spilled.away()
         table, batch = table_of(self._sink, self._schema, self._keys, self._kernels, spilled.kept_rows())
         self._publish(table, batch, away)
         spilled.forget()

@@ -57,7 +57,8 @@ class TableScan:
         self._program: FilterProject | None = None
         self._reasons: dict[str, None] = {}
         for lookup in source.lookups:
-            if states.table(lookup.table).away is not None:
+            built = states.table(lookup.table)
+            if built.away is not None and built.away.key_filter is None:
                 self._reasons[f"no runtime filter by {lookup.table}, which is not whole in memory"] = None
         self._has_row_numbers = source.row_numbers
         self._wanted = wanted_rows(source, states)
@@ -268,8 +269,7 @@ def row_filters(source: ScanSource, states: QueryStates) -> list[RowFilter]:
         if source.row_numbers and lookup.columns == (len(source.columns),):
             continue  # see `wanted_rows`
         built = states.table(lookup.table)
-        # A filter of the rows that are there would drop rows that match the others.
-        key_filter = built.table.key_filter() if built.away is None else None
+        key_filter = built.key_filter()
         if key_filter is not None:
             found.append(RowFilter(key_filter, lookup.columns, lookup.table))
     return found

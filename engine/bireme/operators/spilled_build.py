@@ -29,6 +29,8 @@ Chunk = tuple[int, pa.RecordBatch]
 
 # What one call cuts: it needs as much again for the pieces.
 STEP_BYTES: Final = 8 * MIB
+# The filter of all keys takes such a part of the memory.
+_FILTERS_IN_MEMORY: Final = 64
 
 
 class SpilledBuild:
@@ -53,13 +55,17 @@ class SpilledBuild:
         self._groups: list[list[Chunk]] = list(_grouped(chunks))
         self._lock = threading.Lock()
         self._has_null_key = False
+        # Scans that look the table up may ask for the whole build side, although it is not kept.
+        has_filter = sink.table in states.uses.looked_up and sink.null_equal_count == 0
+        self._seen = kernels.key_filter_build(states.memory_bytes // _FILTERS_IN_MEMORY) if has_filter else None
         self._leaving: list[tuple[int, list[Chunk]]] = []
         self._bytes, self._rows = _size(chunks)
 
     @property
     def nbytes(self) -> int:
         """Bytes that it will take to put a table of the rows together that are here."""
-        return bytes_to_build(self._sink, self._bytes, self._rows)
+        seen = 0 if self._seen is None else self._seen.nbytes
+        return bytes_to_build(self._sink, self._bytes, self._rows) + seen
 
     @property
     def kept_count(self) -> int:
@@ -70,10 +76,12 @@ class SpilledBuild:
         """How many calls of `relieve` cut all that came before."""
         return len(self._groups)
 
-    @property
     def away(self) -> Away:
-        """What a probe is told."""
-        return Away(self._sink, self._schema, self._aside, len(self._kept), self._hashed, self._has_null_key)
+        """What a probe is told, once nothing more comes."""
+        seen, self._seen = self._seen, None
+        key_filter = None if seen is None else seen.finish()
+        kept = len(self._kept)
+        return Away(self._sink, self._schema, self._aside, kept, self._hashed, self._has_null_key, key_filter)
 
     def kept_rows(self) -> list[Chunk]:
         """The rows that stay."""
@@ -106,6 +114,8 @@ class SpilledBuild:
         has_null_key = False
         for sequence, batch in chunks:
             keys = self._keys.run(batch)
+            if self._seen is not None:
+                self._seen.add(keys)
             has_null_key |= is_plain_in(self._sink) and not arrays.is_valid(keys.column(0)).all()
             for index, part in self._cutter.parts(batch, keys, self._aside.partitions):
                 if index < len(self._kept):

@@ -107,7 +107,7 @@ class PipelineStages:
         self._source = source
         self._limits = limits
         self._is_kept = is_kept
-        self._states = QueryStates(levers, table_uses(dag, has_filters=levers.runtime_filters))
+        self._states = QueryStates(levers, table_uses(dag, has_filters=levers.runtime_filters), limits.memory_bytes)
 
     def stage(self, pipeline: Pipeline) -> PipelineStage:
         return PipelineStage(pipeline, self._output_partitions(pipeline), self._kernels, self._states)

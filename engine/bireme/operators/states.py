@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from bireme.backends.base import JoinTable
+from bireme.backends.base import JoinTable, KeyFilter
 from bireme.config import Levers
 from bireme.data.batch import measure
 from bireme.data.ids import EdgeId, PipelineId
@@ -46,6 +46,11 @@ class BuiltTable:
     matched: npt.NDArray[np.bool_]
     key_columns: tuple[int | None, ...] = ()
     away: Away | None = None
+
+    def key_filter(self) -> KeyFilter | None:
+        """Which keys the whole build side may hold; None where that is not known."""
+        # A filter of the rows that are here would drop rows that match the others.
+        return self.table.key_filter() if self.away is None else self.away.key_filter
 
     @property
     def nbytes(self) -> int:
@@ -87,10 +92,11 @@ class KeySample:
 
 @dataclass(slots=True)
 class QueryStates:
-    """The named states of one query, and which levers it may use."""
+    """The named states of one query, which levers it may use, and the memory that all of the worker may use."""
 
     levers: Levers
     uses: TableUses = field(default_factory=TableUses)
+    memory_bytes: int = 1 << 40
     tables: dict[str, BuiltTable] = field(default_factory=dict)
     scalars: dict[str, Literal] = field(default_factory=dict)
     clusters: dict[EdgeId, list[Cluster]] = field(default_factory=dict)

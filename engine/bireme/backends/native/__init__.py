@@ -86,6 +86,9 @@ class NativeKernels:
     ) -> base.JoinBuild | None:
         return joins.join_build(key_types, schema, null_equal_count)
 
+    def key_filter_build(self, nbytes: int) -> base.KeyFilterBuild | None:
+        return _kernels.KeyFilterBuild(nbytes)
+
     def prober(self, plan: base.ProbePlan, table: base.JoinTable) -> base.Prober | None:
         return joins.prober(plan, table)
 

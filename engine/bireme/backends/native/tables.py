@@ -52,6 +52,9 @@ class NativeGroupTable:
     def nbytes(self) -> int:
         return int(self._table.nbytes)
 
+    def bytes_to_add(self, groups: int) -> int:
+        return int(self._table.bytes_to_add(groups))
+
     def update(self, batch: pa.RecordBatch, position: int) -> None:
         self._run(self._table.update, batch, position)
 

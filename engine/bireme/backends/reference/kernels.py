@@ -107,6 +107,9 @@ class ReferenceKernels:
     def join_build(self, key_types: Sequence[DataType], schema: Schema, *, null_equal_count: int) -> None:
         """Tables are built from all keys at once."""
 
+    def key_filter_build(self, nbytes: int) -> None:
+        """Scans go without."""
+
     def prober(self, plan: ProbePlan, table: JoinTable) -> None:
         """Joins go through pairs."""
 

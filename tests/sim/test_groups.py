@@ -1,0 +1,225 @@
+"""Groups with real stages on the simulated loop, whose sinks are asked for memory and whose partitions are cut.
+
+How much is kept, divided, handed over, passed on ungrouped, cut or merged bit by bit is drawn; the rows are DuckDB's,
+and nothing is left behind. `BIREME_SIM_SEEDS` sets how many seeds are run (a twentieth here), `BIREME_SIM_START`
+the first.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from support.disk import DiskFaults, MemorySource, MemorySpill
+from support.join_cases import expected, rows_of
+from support.sim_loop import SimClock, SimLoop, SimThreads, simulate
+
+import bireme
+from bireme.config import Config
+from bireme.data.hash_range import HashRange
+from bireme.data.record import to_result
+from bireme.errors import BiremeError
+from bireme.observe import event as events
+from bireme.observe.event import NO_CAUSE
+from bireme.operators import group
+from bireme.operators.merge_groups import MergeGroups
+from bireme.operators.slot_groups import SlotGroups
+from bireme.operators.stage_set import PipelineStages
+from bireme.plan.physical import Dag, GroupSink
+from bireme.runtime import partitions, pipeline
+from bireme.runtime.pipeline import LivePipeline
+from bireme.runtime.relief import tell_relievable
+from bireme.runtime.worker import Worker
+
+_SEEDS = int(os.environ.get("BIREME_SIM_SEEDS", "2000")) // 20
+_START = int(os.environ.get("BIREME_SIM_START", "0"))
+_PARTS = 5
+
+QUERIES = (
+    "select k, count(*) as n, sum(v) as t, min(s) as least from a group by k",
+    "select s, count(*) as n, max(k) as most from a group by s",
+    "select k, s, v, count(*) as n from a group by k, s, v",
+    "select k, v % 3 as r, sum(v) as t, count(s) as n from a group by k, v % 3",
+    "select distinct k, s from a",
+    "select count(distinct s) as n from a",
+    "select k, count(distinct v) as n, sum(v) as t from a group by k",
+    "select count(*) as n, sum(v) as t, min(s) as least from a",
+    "select n, count(*) as groups from (select k, count(*) as n from a group by k) as g group by n",
+    "select s, k, count(*) as n from a group by s, k having count(*) > 1",
+)
+
+
+def drawn_table(rng: random.Random) -> pa.Table:
+    """A table in chunks, with few or many keys, of which one may have most rows, and NULLs."""
+    rows = rng.choice((0, 1, 200, 1_500, 1_500))
+    keys, nulls, giant = rng.choice((3, 100, 100_000)), rng.choice((0.0, 0.0, 0.05)), rng.choice((0.0, 0.0, 0.9))
+
+    def key() -> int | None:
+        if rng.random() < nulls:
+            return None
+        return 0 if rng.random() < giant else rng.randrange(keys)
+
+    numbers = [key() for _ in range(rows)]
+    whole = pa.table(
+        {
+            "k": pa.array(numbers, pa.int64()),
+            "s": pa.array([None if number is None else f"a text of {number // 2}" for number in numbers], pa.string()),
+            "v": pa.array([rng.randrange(100) for _ in range(rows)], pa.int64()),
+        }
+    )
+    step = rng.choice((40, 300, 2_000))
+    return pa.concat_tables([whole.slice(start, step) for start in range(0, max(1, rows), step)])
+
+
+class Run:
+    """One query, with everything that its seed draws; `ways` counts what became of groups."""
+
+    def __init__(self, seed: int) -> None:
+        rng = self.rng = random.Random(seed)
+        self.seed = seed
+        self.tables = {"a": drawn_table(rng)}
+        self.query = rng.choice(QUERIES)
+        self.eager = rng.choice((0.0, 0.3, 0.8))
+        self.share = rng.choice((300, 5_000, 1 << 24))
+        self.table_bytes_max = rng.choice((0, 20_000, 1 << 24))
+        self.look_min = rng.choice((30, 1 << 16))
+        self.ways: Counter[str] = Counter()
+        low = rng.random() < 0.5
+        self.config = Config(
+            threads=rng.choice((1, 2, 3)),
+            memory_bytes_max=1 << 28,
+            # Where these are low, every batch that waits is demoted.
+            watermark_start=2e-7 if low else 0.85,
+            watermark_stop=1e-7 if low else 0.65,
+            spill_folders=(Path("simulated"),),
+            spill_bytes_max=1 << 30,
+            edge_bytes_max=rng.choice((1, 500, 1 << 20)),
+        )
+
+    def check(self) -> None:
+        """Runs it and compares its rows with DuckDB's."""
+        session = bireme.connect(threads=2, backend=self.rng.choice(("native", "native", "reference")))
+        try:
+            session.register("a", self.tables["a"])
+            dag = session._planner.plan(session.sql(self.query)._plan)[1]
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(partitions, "partition_share", lambda limit, *, slots: self.share)
+                patch.setattr(pipeline, "tell_relievable", self._press)
+                patch.setattr(group, "_TABLES_IN_MEMORY", 1 << 60)
+                patch.setattr(group, "_TABLE_BYTES_MIN", self.table_bytes_max)
+                patch.setattr(group, "_GROUPS_LOOK_MIN", self.look_min)
+                batches = simulate(lambda loop: self._run(loop, dag, session._stages(dag)), self.seed)
+        finally:
+            session.close()
+        plain = [to_result(batch, dag.schema) for batch in batches]
+        got = rows_of(pa.Table.from_batches(plain, dag.schema.to_result_arrow()))
+        want = expected(self.tables, self.query)
+        assert got == want, f"{self.query}: {got - want} too many, {want - got} too few"
+
+    async def _run(self, loop: SimLoop, dag: Dag, stages: PipelineStages) -> list[pa.RecordBatch]:
+        source = MemorySource(random.Random(self.seed + 1), DiskFaults())
+        spill = MemorySpill(random.Random(self.seed + 2), DiskFaults())
+        worker = Worker(self.config, source=source, spill=spill, clock=SimClock(loop), threads=SimThreads)
+        async with worker:
+            async with worker.run(dag, stages) as stream:
+                batches = [batch async for batch in stream]
+            assert worker.ledger.live == 0, worker.ledger
+            assert spill.bytes_used == 0
+            for _, event in worker.recorder.events():
+                if isinstance(event, events.PartitionCut | events.StateRelieved):
+                    self.ways[type(event).__name__] += 1
+                if isinstance(event, events.Noted) and "left to the merge" in event.text:
+                    self.ways["passed on"] += 1
+        return batches
+
+    def _press(self, live: LivePipeline, *, is_open: bool) -> None:
+        """Tells what a pipeline could give up, and often asks a grouping for it at once."""
+        tell_relievable(live, is_open=is_open)
+        is_grouping = isinstance(live.pipeline.sink, GroupSink) and live.costs.relievable.nbytes > 0
+        if is_grouping and live.relief is None and self.rng.random() < self.eager:
+            live.relieve(NO_CAUSE)
+
+
+def run_all(seeds: range) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for seed in seeds:
+        run = Run(seed)
+        try:
+            run.check()
+        except BaseException as error:
+            error.add_note(f"found by seed {seed}")
+            raise
+        total += run.ways
+    return total
+
+
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_groups_that_do_not_fit_are_right(part: int) -> None:
+    run_all(range(_START + part, _START + _SEEDS, _PARTS))
+
+
+def test_the_seeds_go_where_they_claim() -> None:
+    went = run_all(range(60))
+    ways = ("PartitionCut", "StateRelieved", "passed on")
+    assert all(went[way] for way in ways), went
+
+
+Patch = pytest.MonkeyPatch
+_cut, _add, _hand_over = MergeGroups.cut, MergeGroups.add, SlotGroups.hand_over
+
+
+def lose_rows_of_cuts(patch: Patch) -> None:
+    """The last part of every cut is lost."""
+    patch.setattr(MergeGroups, "cut", lambda *args: list(_cut(*args))[:-1])
+
+
+def double_rows_of_cuts(patch: Patch) -> None:
+    """A part of every cut comes twice."""
+
+    def doubled(*args: object) -> list[object]:
+        made = list(_cut(*args))  # type: ignore[arg-type]
+        return [*made, *made[:1]]
+
+    patch.setattr(MergeGroups, "cut", doubled)
+
+
+def mistake_ranges(patch: Patch) -> None:
+    """The parts of a range are numbered as if it were the first."""
+    patch.setattr(HashRange, "part", lambda self, number, parts: HashRange(number, self.total * parts))
+
+
+def forget_bits(patch: Patch) -> None:
+    """Of a partition that is merged bit by bit only the last one counts."""
+
+    def forgetful(self: MergeGroups, batches: Iterable[pa.RecordBatch], sequence: int) -> None:
+        self._unended.pop(sequence, None)
+        _add(self, batches, sequence)
+
+    patch.setattr(MergeGroups, "add", forgetful)
+
+
+def keep_what_is_handed_over(patch: Patch) -> None:
+    """A range that was handed over still has its groups."""
+
+    def keeping(self: SlotGroups, place: int, count: int) -> list[pa.RecordBatch]:
+        states = _hand_over(self, place, count)
+        for batch in states:
+            self._tables[place].merge(batch)
+        return states
+
+    patch.setattr(SlotGroups, "hand_over", keeping)
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [lose_rows_of_cuts, double_rows_of_cuts, mistake_ranges, forget_bits, keep_what_is_handed_over],
+)
+def test_a_planted_fault_is_found(plant: Callable[[Patch], None], monkeypatch: Patch) -> None:
+    plant(monkeypatch)
+    with pytest.raises((AssertionError, BiremeError)):
+        run_all(range(150))
