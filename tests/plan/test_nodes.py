@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import weakref
+from decimal import Decimal
 from typing import Any
 
+import pytest
+
 from bireme.data import node
-from bireme.data.types import BOOL, INT64, STRING
+from bireme.data.types import BOOL, FLOAT64, INT64, STRING
 from bireme.plan.expr import Call, Column, Expr, Literal
+from bireme.plan.tree import column_mask, equal, remap, shift, substitute
+
+# As in native/nodes/table.hpp.
+_NODES_KEPT = 16_384
+_BYTES_PER_NODE = 256
 
 
 def chain(length: int, mark: int) -> Expr:
@@ -28,23 +38,78 @@ def test_left_out_arguments_are_the_defaults() -> None:
     assert Call("eq", (Column(1, INT64),), BOOL) is Call(function="eq", args=(Column(1, INT64),), type=BOOL)
 
 
+def test_a_wrong_call_names_the_fields() -> None:
+    for call in [
+        lambda: Column(1),
+        lambda: Column(1, INT64, 2),
+        lambda: Column(1, INT64, index=1),
+        lambda: Column(x=1),
+    ]:
+        with pytest.raises(TypeError, match="Column takes index, type"):
+            call()
+    with pytest.raises(TypeError, match="no nodes of its own"):
+        Expr()
+
+
+def test_nodes_do_not_change() -> None:
+    held = Column(1, INT64)
+    with pytest.raises(AttributeError, match="Column is immutable: 'index' cannot be set"):
+        held.index = 2  # type: ignore[misc]
+    with pytest.raises(AttributeError, match="Column is immutable: 'index' cannot be deleted"):
+        del held.index
+    assert held.index == 1
+
+
+def test_constants_that_only_compare_equal_are_not_one() -> None:
+    values: list[Any] = [
+        0,
+        0.0,
+        -0.0,
+        False,
+        1,
+        1.0,
+        True,
+        Decimal(1),
+        "1",
+        b"1",
+        None,
+        math.nan,
+        (1,),
+        (True,),
+        (1.0,),
+    ]
+    assert len({id(Literal(value, INT64)) for value in values}) == len(values)
+    assert all(Literal(value, INT64) is Literal(value, INT64) for value in values)
+    assert Literal(float("nan"), FLOAT64) is Literal(math.nan, FLOAT64)
+
+
 def test_what_nobody_holds_leaves_the_table() -> None:
     held = chain(100, 8000)
-    for mark in range(1, 400):
-        assert chain(200, 8000 + mark) is not None
-    assert len(node._TABLE) < 3 * node._NODES_KEPT
     node.drop_unused()
-    assert (Column, 8000, INT64) in node._TABLE
-    assert not any((Column, 8000 + mark, INT64) in node._TABLE for mark in range(1, 400))
+    before = node.node_count()
+    lost = [weakref.ref(chain(200, 8000 + mark)) for mark in range(1, 400)]
+    assert node.node_count() < 3 * (before + _NODES_KEPT)
+    node.drop_unused()
+    assert node.node_count() <= before
+    assert not any(each() is not None for each in lost)
     assert chain(100, 8000) is held
 
 
 def test_large_values_are_not_kept_for_long() -> None:
-    texts = [f"{number}{'x' * 1_000_000}" for number in range(50)]
-    for text in texts:
-        assert Literal(text, STRING).value == text
-    held = sum([(Literal, text, STRING, str) in node._TABLE for text in texts])
-    assert held * 1_000_000 <= 2 * node._NODES_KEPT * node._BYTES_PER_NODE
+    kept = [weakref.ref(Literal(f"{number}{'x' * 1_000_000}", STRING)) for number in range(50)]
+    held = sum([each() is not None for each in kept])
+    assert held * 1_000_000 <= 2 * _NODES_KEPT * _BYTES_PER_NODE
+
+
+def test_columns_that_are_read_are_known_at_any_position() -> None:
+    wide = equal(Column(3, INT64), Column(200, INT64))
+    assert column_mask(wide) == 1 << 3 | 1 << 200
+    assert column_mask(shift(wide, 60)) == 1 << 63 | 1 << 260
+    assert remap(shift(wide, 60), {63: 3, 260: 200}) is wide
+    assert substitute(wide, {3: Column(200, INT64), 200: Column(3, INT64)}) is equal(
+        Column(200, INT64), Column(3, INT64)
+    )
+    assert column_mask(Literal(1, INT64)) == 0
 
 
 def test_what_is_used_is_found_again_while_others_are_dropped() -> None:

@@ -317,7 +317,7 @@ def test_what_may_fail_is_not_asked_of_rows_that_a_join_drops(notes):
     kept = Join(sound, notes.scan("value"), JoinKind.SEMI, (number(2),), (Column(0, INT64),))
     for plan in (positive, keyed, kept):
         ordered = order_joins(plan, context_over(notes.sources))
-        casting = [rel for rel in tree.relations(ordered) if any(asks_number(expr) for expr in tree.expressions(rel))]
+        casting = [rel for rel in tree.relations(ordered) if any(asks_number(expr) for expr in tree.operands(rel))]
         assert casting
         assert all(tables_of(rel) >= {"note", "known"} for rel in casting)
         check_same(notes, plan, ordered)

@@ -15,7 +15,7 @@ from bireme.plan.relation import Aggregate, Filter, Join, JoinKind, Limit, Rel, 
 from bireme.plan.rules.push_filters import push_filters
 from bireme.plan.rules.simplify import simplify
 from bireme.plan.rules.unnest import unnest
-from bireme.plan.tree import conjuncts, expressions, relations
+from bireme.plan.tree import conjuncts, operands, relations
 
 CATALOG = TableCatalog({name: ("1", Schema.from_arrow(table.schema)) for name, table in TABLES.items()})
 
@@ -181,7 +181,7 @@ def test_try_cast_and_division_move() -> None:
 def test_arithmetic_of_small_integers_moves_in_a_wider_type() -> None:
     text = "SELECT 1 FROM (SELECT CAST(1 AS INTEGER) AS x, id FROM o) t, i, j WHERE t.x = j.k - 1 AND i.k = t.id"
     plan = pushed(text)
-    assert all(not may_raise(expr) for rel in relations(plan) if isinstance(rel, Scan) for expr in expressions(rel))
+    assert all(not may_raise(expr) for rel in relations(plan) if isinstance(rel, Scan) for expr in operands(rel))
 
 
 def test_a_raising_key_stays_a_filter() -> None:

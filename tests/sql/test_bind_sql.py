@@ -36,7 +36,7 @@ def literals(plan: Rel) -> list[Literal]:
     return [
         part
         for rel in tree.relations(plan)
-        for expr in tree.expressions(rel)
+        for expr in tree.operands(rel)
         for part in tree.walk(expr)
         if isinstance(part, Literal)
     ]

@@ -2,99 +2,105 @@
 
 Rule: a node is compared by identity, because building an equal node returns the one that exists. So equality
 costs nothing at any depth, and a shared subtree can be recognised and computed once. The table is the one piece of
-process-wide state in the planner; it is guarded by a lock, and no result depends on what it holds. It is bounded: when
-it has grown, nodes that nobody uses any more are dropped. Until then a node, with what is known of it, is there for the
-next query about the same things.
+process-wide state in the planner, and no result depends on what it holds. It is bounded: when it has grown, nodes that
+nobody uses any more are dropped. Until then a node, with what is known of it, is there for the next query about the
+same things.
 
-Walking and rebuilding is in `plan.tree`; what nodes there are, in `data.types`, `plan.expr` and `plan.relation`.
+How nodes are made, found and kept is in C++ (`native/nodes`), with the traversals that most of planning consists of;
+a class says here which of its fields these may enter. What nodes there are, in `data.types`, `plan.expr` and
+`plan.relation`; walking and rebuilding them, in `plan.tree`.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from sys import getrefcount
-from typing import Any, ClassVar, Final, TypeVar, dataclass_transform
+from enum import IntEnum
+from typing import Any, ClassVar, TypeVar, dataclass_transform, overload
 
-# All nodes there are, by their class and fields, in the order in which they were made.
-_TABLE: Final[dict[tuple[Any, ...], Node]] = {}
-_LOCK: Final = threading.RLock()  # the collector may run code that makes nodes, wherever memory is asked for
-_NODES_KEPT: Final = 16_384
-_BYTES_PER_NODE: Final = 256
-# References to a node that nobody uses: the table's, and that of the question.
-_REFERENCES_UNUSED: Final = 2
+from bireme.data import _nodes
 
-
-class _Table:
-    """When the nodes that nobody uses are dropped next."""
-
-    limit: int = _NODES_KEPT
-
-
-def weigh(size_bytes: int) -> None:
-    """Counts a large value of a node that is made as so many more nodes."""
-    _Table.limit -= size_bytes // _BYTES_PER_NODE
-
-
-def drop_unused() -> None:
-    """Drops the nodes that nobody uses now, as happens by itself when there are many more than before."""
-    with _LOCK:
-        _sweep()
+# What each of these does is said in `_nodes.pyi`.
+remember = _nodes.remember
+note = _nodes.note
+drop_unused = _nodes.drop_unused
+node_count = _nodes.node_count
+operands = _nodes.operands
+walk = _nodes.walk
+column_mask = _nodes.column_mask
+holds_subquery = _nodes.holds_subquery
+map_operands = _nodes.map_operands
+map_expr = _nodes.map_expr
+remap = _nodes.remap
+shift = _nodes.shift
+substitute = _nodes.substitute
+subplans = _nodes.subplans
+relations = _nodes.relations
+with_inputs = _nodes.with_inputs
+map_relations = _nodes.map_relations
+map_subplans = _nodes.map_subplans
 
 
-def _sweep() -> None:
-    """Drops the nodes that nobody uses. The lock is held, so that no one can find such a node meanwhile."""
-    keys = list(_TABLE)
-    while keys:
-        # A node is younger than those it holds: from the youngest on, one pass drops whole trees.
-        key = keys.pop()
-        if key in _TABLE and getrefcount(_TABLE[key]) <= _REFERENCES_UNUSED:
-            del _TABLE[key]
-    _Table.limit = len(_TABLE) + max(_NODES_KEPT, len(_TABLE))
+class Role(IntEnum):
+    """What nodes of a class are to traversals of expressions; numbered as in `native/nodes/node.hpp`.
+
+    A REFERENCE is an expression that stands for the input's column at the position that is its first field, a SUBQUERY
+    one over a plan. A CARRIER holds expressions without being one.
+    """
+
+    OTHER = 0
+    EXPRESSION = 1
+    REFERENCE = 2
+    SUBQUERY = 3
+    CARRIER = 4
 
 
-class Node:
+_Class = TypeVar("_Class", bound=type)
+
+
+def _made(
+    declared: type,
+    names: tuple[str, ...],
+    role: Role | None,
+    parts: tuple[str, ...],
+    inputs: tuple[str, ...],
+    *,
+    is_base: bool = False,
+) -> type:
+    own = dict(vars(declared))
+    for name in ("__dict__", "__weakref__"):
+        own.pop(name, None)
+    defaults = tuple([own.pop(name) for name in names if name in own])
+    made = _nodes.make_class(
+        f"{declared.__module__}.{declared.__name__}",
+        declared.__bases__,
+        names,
+        defaults,
+        getattr(declared, "_role", Role.OTHER) if role is None else role,
+        tuple([names.index(name) for name in parts]),
+        tuple([names.index(name) for name in inputs]),
+        is_base,
+    )
+    for name, value in {**own, "__slots__": names, "__match_args__": names, "_names": names}.items():
+        setattr(made, name, value)
+    return made
+
+
+def base(declared: _Class) -> _Class:
+    """Makes a class that nodes are derived from, and that has no fields and no nodes of its own."""
+    return _made(declared, (), None, (), (), is_base=True)  # type: ignore[return-value]
+
+
+@base
+class Node(_nodes.Node):
     """Base of everything hash-consed; a subclass that has fields is declared with `@node`.
 
-    What is derived from a node once and for all may be kept in `_memo` and `_facts`, which are not fields.
+    What is derived from a node once and for all may be kept in `_memo` (by `remember`) and `_facts` (by `note`), which
+    are not fields.
     """
 
     # There is no metaclass: with one, every `isinstance` and `case` that does not match would take three times as long.
-    __slots__ = ("__weakref__", "_facts", "_memo")
+    __slots__ = ()
     _names: ClassVar[tuple[str, ...]] = ()
-    _defaults: ClassVar[dict[str, Any]] = {}
-    _last_defaults: ClassVar[tuple[Any, ...]] = ()  # those of the last fields, of which alone there are any
-    _setters: ClassVar[tuple[Callable[[Any, Any], None], ...]] = ()
-    # What makes two nodes equal, where the arguments themselves compare too loosely (1 == True == 1.0).
-    intern_key: ClassVar[Callable[[tuple[Any, ...]], tuple[Any, ...]] | None] = None
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """The node of this class with these fields: the one that exists, or a new one."""
-        missing = len(cls._names) - len(args)
-        if kwargs or missing < 0 or missing > len(cls._last_defaults):
-            args = _positional(cls, args, kwargs)
-        elif missing:
-            args += cls._last_defaults[-missing:]
-        key = (cls, *args) if cls.intern_key is None else (cls, *cls.intern_key(args))
-        with _LOCK:
-            found = _TABLE.get(key)
-        if found is not None:
-            return found
-        made = object.__new__(cls)
-        for setter, value in zip(cls._setters, args):  # noqa: B905  (as many as names, by now)
-            setter(made, value)
-        with _LOCK:
-            # Another thread may have made it since.
-            found = _TABLE.setdefault(key, made)
-            if len(_TABLE) > _Table.limit:
-                _sweep()
-            return found
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be set")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be deleted")
 
     def __repr__(self) -> str:
         fields = [f"{name}={getattr(self, name)!r}" for name in self.field_names()]
@@ -110,36 +116,25 @@ class Node:
         return tuple([getattr(self, name) for name in self.field_names()])
 
 
-def _positional(cls: type[Node], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    names = cls._names
-    values = dict(cls._defaults)
-    values.update(zip(names, args, strict=False))
-    values.update(kwargs)
-    if len(args) > len(names) or values.keys() != set(names):
-        raise TypeError(f"{cls.__name__} takes {', '.join(names)}")
-    return tuple([values[name] for name in names])
+@overload
+def node(declared: _Class) -> _Class: ...
 
 
-_Class = TypeVar("_Class", bound=type)
+@overload
+def node(
+    *, role: Role | None = None, parts: tuple[str, ...] = (), inputs: tuple[str, ...] = ()
+) -> Callable[[_Class], _Class]: ...
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
-def node(declared: _Class) -> _Class:
+def node(
+    declared: Any = None, *, role: Role | None = None, parts: tuple[str, ...] = (), inputs: tuple[str, ...] = ()
+) -> Any:
     """Makes a class of nodes of one that declares its fields: to readers and checkers, a frozen dataclass with slots.
 
-    `dataclass` writes and compiles several functions for each class, none of which a node needs; for all nodes together
-    that takes as long as a small query.
+    `parts` are the fields that hold expressions or carriers of them, or tuples of these; `inputs` those that hold the
+    relations that are read. The role is by default that of the nodes in general.
     """
-    own = dict(vars(declared))
-    del own["__dict__"]
-    names = tuple(declared.__annotations__)
-    defaults = {name: own.pop(name) for name in names if name in own}
-    made: Any = type(declared)(
-        declared.__name__, declared.__bases__, {**own, "__slots__": names, "__match_args__": names}
-    )
-    made.__qualname__ = declared.__qualname__
-    made._names = names
-    made._defaults = defaults
-    made._last_defaults = tuple(defaults.values())
-    made._setters = tuple([vars(made)[name].__set__ for name in names])
-    return made  # type: ignore[no-any-return]
+    if declared is None:
+        return lambda each: _made(each, tuple(each.__annotations__), role, parts, inputs)
+    return _made(declared, tuple(declared.__annotations__), role, parts, inputs)

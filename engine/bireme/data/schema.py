@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from bireme.data.node import Node, node
+from bireme.data.node import Node, node, remember
 from bireme.data.types import DataType, Field, field_to_arrow, from_arrow, to_result_arrow
 
 
@@ -43,10 +43,10 @@ class Schema(Node):
     def row_bytes(self) -> int:
         """Usual bytes of one row in a batch, for estimates."""
         try:
-            return self._memo  # type: ignore[attr-defined,no-any-return]
+            return self._memo  # type: ignore[no-any-return]
         except AttributeError:
             known = sum([field.type.width_bytes for field in self.fields])
-            object.__setattr__(self, "_memo", known)
+            remember(self, known)
             return known
 
     def positions(self, name: str) -> list[int]:

@@ -9,11 +9,11 @@ dictionary-encoded (`dictionary<int32, string>`). Decimals of up to 18 digits ar
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Final
 
 import pyarrow as pa
 
+from bireme.data.choice import Choice
 from bireme.data.node import Node, node
 from bireme.errors import Unsupported
 
@@ -21,10 +21,8 @@ DECIMAL64_DIGITS: Final = 18
 DECIMAL128_DIGITS: Final = 38
 
 
-class Kind(Enum):
+class Kind(Choice):
     """The families of types. The values are their names in SQL messages and in saved plans."""
-
-    __hash__ = object.__hash__  # members are single objects; Enum.__hash__ is a call of Python code
 
     NULL = "null"
     BOOL = "boolean"

@@ -59,7 +59,7 @@ from bireme.plan.physical import (
     ValuesSource,
     WindowStep,
 )
-from bireme.plan.tree import map_sort_key
+from bireme.plan.tree import map_operands
 from bireme.storage.base import Split
 
 # A step at work: takes the batches of a task, gives others, and adds rows that have to wait to the emissions.
@@ -138,7 +138,7 @@ class PipelineStage:
     def _learning(self, source: ScanSource, slots: int) -> LiveBound | None:
         if source.bound is None:
             return None
-        key = map_sort_key(source.bound.key, self._states.resolve)
+        key = map_operands(source.bound.key, self._states.resolve)
         bound = self._states.bounds[self._pipeline.id] = LiveBound(source.bound, key, slots + 1)
         return bound
 

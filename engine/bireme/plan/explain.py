@@ -30,7 +30,7 @@ from bireme.plan.relation import (
     Values,
     Window,
 )
-from bireme.plan.tree import expressions, relations, subquery_plans
+from bireme.plan.tree import relations, subplans
 
 __all__ = ["explain", "format_expr"]
 
@@ -167,6 +167,6 @@ def _read_twice(plan: Rel) -> set[Rel]:
     seen: set[Rel] = set()
     twice: set[Rel] = set()
     for rel in relations(plan):
-        for source in [*rel.inputs, *[inner for expr in expressions(rel) for inner in subquery_plans(expr)]]:
+        for source in [*rel.inputs, *subplans(rel)]:
             (twice if source in seen else seen).add(source)
     return {rel for rel in twice if not isinstance(rel, Scan)}

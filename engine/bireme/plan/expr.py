@@ -10,12 +10,11 @@ Truth is three-valued: predicates are BOOL with NULL for unknown, and a filter k
 from __future__ import annotations
 
 import datetime
-import math
 from decimal import Decimal
-from enum import Enum
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
-from bireme.data.node import Node, node, weigh
+from bireme.data.choice import Choice
+from bireme.data.node import Node, Role, base, node
 from bireme.data.types import BOOL, DataType
 
 
@@ -32,20 +31,23 @@ class Interval(NamedTuple):
 Value = None | bool | int | float | Decimal | str | bytes | datetime.date | datetime.time | datetime.datetime | Interval
 
 
+@base
 class Relation(Node):
     """Base of relational nodes; here so that subquery expressions can hold one. The nodes are in `relation`."""
 
     __slots__ = ()
 
 
+@base
 class Expr(Node):
     """Base of expressions; each has a `type`."""
 
     __slots__ = ()
+    _role: ClassVar[Role] = Role.EXPRESSION
     type: DataType
 
 
-@node
+@node(role=Role.REFERENCE)
 class Column(Expr):
     """The input's column at `index`."""
 
@@ -74,19 +76,7 @@ class Literal(Expr):
     type: DataType
 
 
-def _literal_key(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    value, kind = args
-    if isinstance(value, (str, bytes)):
-        weigh(len(value))
-    if isinstance(value, float) and (value == 0 or math.isnan(value)):
-        return (repr(value), kind, float)  # 0.0 and -0.0 differ; NaN is one constant
-    return (value, kind, value.__class__)
-
-
-Literal.intern_key = staticmethod(_literal_key)
-
-
-@node
+@node(parts=("args",))
 class Call(Expr):
     """A scalar function of the registry, by its canonical name, with arguments already of the types it takes.
 
@@ -98,7 +88,7 @@ class Call(Expr):
     type: DataType
 
 
-@node
+@node(parts=("arg",))
 class Cast(Expr):
     """`arg` converted to `type`. What does not convert is a ConversionFault, or NULL where `safe` (TRY_CAST)."""
 
@@ -107,7 +97,7 @@ class Cast(Expr):
     safe: bool = False
 
 
-@node
+@node(parts=("branches", "default"))
 class Case(Expr):
     """The value of the first branch whose condition is TRUE, else `default`. Values all have `type`.
 
@@ -119,7 +109,7 @@ class Case(Expr):
     type: DataType
 
 
-@node
+@node(parts=("arg", "items"))
 class InList(Expr):
     """Whether `arg` equals one of `items` (all of its type); NULL when it does not but an item or `arg` is NULL."""
 
@@ -128,7 +118,7 @@ class InList(Expr):
     type: DataType = BOOL
 
 
-@node
+@node(role=Role.SUBQUERY, inputs=("plan",))
 class ScalarSubquery(Expr):
     """The one value of `plan` (one column): NULL for no row, CardinalityFault for more than one.
 
@@ -140,7 +130,7 @@ class ScalarSubquery(Expr):
     type: DataType
 
 
-@node
+@node(role=Role.SUBQUERY, inputs=("plan",))
 class Exists(Expr):
     """Whether `plan` has a row; never NULL. Gone after `unnest`."""
 
@@ -148,12 +138,12 @@ class Exists(Expr):
     type: DataType = BOOL
 
 
-class Quantifier(Enum):
+class Quantifier(Choice):
     ANY = "any"
     ALL = "all"
 
 
-@node
+@node(role=Role.SUBQUERY, parts=("operands",), inputs=("plan",))
 class QuantifiedSubquery(Expr):
     """`operands <comparison> quantifier (plan)`, three-valued; IN is `eq` with ANY, NOT IN its negation.
 
@@ -168,7 +158,7 @@ class QuantifiedSubquery(Expr):
     type: DataType = BOOL
 
 
-@node
+@node(role=Role.CARRIER, parts=("expr",))
 class SortKey(Node):
     """One key of an order."""
 
@@ -177,7 +167,7 @@ class SortKey(Node):
     nulls_first: bool = False
 
 
-@node
+@node(role=Role.CARRIER, parts=("args", "filter", "order"))
 class Aggregation(Node):
     """One aggregate function over the rows of a group; only in `Aggregate` and `Window`, not a scalar expression.
 
@@ -193,13 +183,13 @@ class Aggregation(Node):
     order: tuple[SortKey, ...] = ()
 
 
-class FrameUnit(Enum):
+class FrameUnit(Choice):
     ROWS = "rows"
     RANGE = "range"
     GROUPS = "groups"
 
 
-class BoundKind(Enum):
+class BoundKind(Choice):
     UNBOUNDED_PRECEDING = "unbounded preceding"
     PRECEDING = "preceding"
     CURRENT_ROW = "current row"
@@ -228,7 +218,7 @@ WHOLE_PARTITION = Frame(FrameUnit.ROWS, Bound(BoundKind.UNBOUNDED_PRECEDING), Bo
 UP_TO_PEERS = Frame(FrameUnit.RANGE, Bound(BoundKind.UNBOUNDED_PRECEDING), Bound(BoundKind.CURRENT_ROW))
 
 
-@node
+@node(role=Role.CARRIER, parts=("call", "partition", "order"))
 class WindowCall(Node):
     """One window function: `call` is an aggregate or a function of windows only (row_number, rank, lag, …).
 

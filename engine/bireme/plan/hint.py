@@ -6,13 +6,12 @@ in is `placement`.
 
 from __future__ import annotations
 
-from enum import Enum
-
+from bireme.data.choice import Choice
 from bireme.data.tier import Tier
 from bireme.records import dataclass
 
 
-class DeviceKind(Enum):
+class DeviceKind(Choice):
     """The kind of device a pipeline should run on; ANY leaves it to the runtime."""
 
     ANY = "any"

@@ -11,8 +11,8 @@ Lowering from relations is in `lower`; running, in `operators` (what a task does
 from __future__ import annotations
 
 from dataclasses import field
-from enum import Enum
 
+from bireme.data.choice import Choice
 from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.node import Node, node
 from bireme.data.schema import Schema
@@ -76,7 +76,7 @@ class ValuesSource(Node):
     rows: tuple[tuple[Literal, ...], ...]
 
 
-class Take(Enum):
+class Take(Choice):
     """How a pipeline takes from its edge.
 
     STREAM: a task per batch, as batches come, in any number at once. SERIAL: a task per batch, one at a time, in the
@@ -100,7 +100,7 @@ class EdgeSource(Node):
     run_bytes_max: int = 0
 
 
-class BuildRows(Enum):
+class BuildRows(Choice):
     """Which rows of a join table an UnmatchedSource gives.
 
     MARK gives all of them, with a BOOL column whether each was matched.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from bireme.data.node import note
 from bireme.data.types import DataType, Kind
 from bireme.plan.expr import Call, Cast, Column, Expr, Literal
 from bireme.plan.functions import can_fail
@@ -26,10 +27,10 @@ def may_raise(expr: Expr) -> bool:
     if expr.__class__ is Column or expr.__class__ is Literal:
         return False
     try:
-        return expr._facts  # type: ignore[attr-defined,no-any-return]
+        return expr._facts  # type: ignore[no-any-return]
     except AttributeError:
         known = _raises_itself(expr) or any(may_raise(part) for part in operands(expr))
-        object.__setattr__(expr, "_facts", known)
+        note(expr, known)
         return known
 
 

@@ -7,16 +7,17 @@ where a `Sort` (or an input in order, under nodes that keep it) gives one. What 
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING
 
-from bireme.data.node import node
+from bireme.data.choice import Choice
+from bireme.data.node import base, node
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL, INT64, Field
 from bireme.plan.expr import Aggregation, Expr, Literal, Relation, SortKey, WindowCall
 from bireme.plan.nullable import is_nullable
 
 
+@base
 class Rel(Relation):
     """A relational node with its schema, derived once.
 
@@ -24,27 +25,18 @@ class Rel(Relation):
     """
 
     __slots__ = ()
-    _memo: Any
+    if TYPE_CHECKING:
 
-    @property
-    def schema(self) -> Schema:
-        try:
-            return self._memo  # type: ignore[no-any-return]
-        except AttributeError:
-            derived = self._derive()
-            object.__setattr__(self, "_memo", derived)
-            return derived
+        @property
+        def schema(self) -> Schema: ...
+    else:
+        schema = Relation.derived
 
     def _derive(self) -> Schema:
         raise NotImplementedError
 
-    @property
-    def inputs(self) -> tuple[Rel, ...]:
-        """The relations this one reads, in order; subqueries in expressions are not among them."""
-        return ()
 
-
-@node
+@node(parts=("filters",))
 class Scan(Rel):
     """Columns `columns` (positions in `table_schema`) of the table that the catalog knows as `table`.
 
@@ -62,21 +54,17 @@ class Scan(Rel):
         return self.table_schema.select(self.columns)
 
 
-@node
+@node(inputs=("input",))
 class RowNumbers(Rel):
     """The columns of a scan, followed by the number (INT64, from 0) that each row has in its table."""
 
     input: Scan
 
-    @property
-    def inputs(self) -> tuple[Rel, ...]:
-        return (self.input,)
-
     def _derive(self) -> Schema:
         return Schema((*self.input.schema.fields, Field("row_number", INT64, False)))
 
 
-@node
+@node(inputs=("input",))
 class Assume(Rel):
     """The input's rows. That the columns `one` and `other` are equal in all of them is assumed: where they are not, the
     query is planned again, without what rests on it (SourceMisstated).
@@ -85,10 +73,6 @@ class Assume(Rel):
     input: Rel
     one: int
     other: int
-
-    @property
-    def inputs(self) -> tuple[Rel, ...]:
-        return (self.input,)
 
     def _derive(self) -> Schema:
         return self.input.schema
@@ -105,7 +89,7 @@ class Values(Rel):
         return self.row_schema
 
 
-@node
+@node(parts=("exprs",), inputs=("input",))
 class Project(Rel):
     """One output column per expression. Keeps the order of rows. May have no columns (rows are still counted)."""
 
@@ -113,32 +97,24 @@ class Project(Rel):
     exprs: tuple[Expr, ...]
     names: tuple[str, ...]
 
-    @property
-    def inputs(self) -> tuple[Rel, ...]:
-        return (self.input,)
-
     def _derive(self) -> Schema:
         source = self.input.schema
         columns = zip(self.names, self.exprs, strict=True)
         return Schema(tuple([Field(name, expr.type, is_nullable(expr, source)) for name, expr in columns]))
 
 
-@node
+@node(parts=("predicate",), inputs=("input",))
 class Filter(Rel):
     """The rows for which `predicate` is TRUE, in their order."""
 
     input: Rel
     predicate: Expr
 
-    @property
-    def inputs(self) -> tuple[Rel, ...]:
-        return (self.input,)
-
     def _derive(self) -> Schema:
         return self.input.schema
 
 
-class JoinKind(Enum):
+class JoinKind(Choice):
     """INNER, LEFT, RIGHT, FULL as in SQL. SEMI and ANTI give left rows with and without a match.
 
     MARK gives every left row and a BOOL column whether it matches. SINGLE is LEFT that fails with
@@ -153,8 +129,6 @@ class JoinKind(Enum):
     ANTI = "anti"
     MARK = "mark"
     SINGLE = "single"
-
-    __hash__ = object.__hash__  # members are single objects; Enum.__hash__ is a call of Python code
 
 
 def join_schema(left: Schema, right: Schema, kind: JoinKind, mark_nullable: bool) -> Schema:
@@ -174,7 +148,7 @@ def join_schema(left: Schema, right: Schema, kind: JoinKind, mark_nullable: bool
             return left.concat(right)
 
 
-@node
+@node(parts=("left_keys", "right_keys", "residual"), inputs=("left", "right"))
 class Join(Rel):
     """Rows of both sides where every key pair is equal and `residual` is TRUE.
 
@@ -195,15 +169,11 @@ class Join(Rel):
     null_equal_count: int = 0
     null_aware: bool = False
 
-    @property
-    def inputs(self) -> tuple[Rel, ...]:
-        return (self.left, self.right)
-
     def _derive(self) -> Schema:
         return join_schema(self.left.schema, self.right.schema, self.kind, self.null_aware)
 
 
-@node
+@node(parts=("condition",), inputs=("left", "right"))
 class DependentJoin(Rel):
     """A join whose right side is evaluated anew for each left row (LATERAL): its plan may hold
     `OuterColumn(1, …)` of the left side. INNER, LEFT, SEMI, ANTI, MARK or SINGLE. Gone after `unnest`.
@@ -214,15 +184,11 @@ class DependentJoin(Rel):
     kind: JoinKind
     condition: Expr | None = None
 
-    @property
-    def inputs(self) -> tuple[Rel, ...]:
-        return (self.left, self.right)
-
     def _derive(self) -> Schema:
         return join_schema(self.left.schema, self.right.schema, self.kind, mark_nullable=True)
 
 
-@node
+@node(parts=("keys", "aggregates"), inputs=("input",))
 class Aggregate(Rel):
     """One row per distinct tuple of `keys` (NULLs equal): the keys, then the aggregates.
 
@@ -236,10 +202,6 @@ class Aggregate(Rel):
     aggregates: tuple[Aggregation, ...]
     names: tuple[str, ...]
     grouping_sets: tuple[tuple[int, ...], ...] | None = None
-
-    @property
-    def inputs(self) -> tuple[Rel, ...]:
-        return (self.input,)
 
     def _derive(self) -> Schema:
         return aggregate_schema(self)
@@ -260,7 +222,7 @@ def aggregate_schema(node: Aggregate) -> Schema:
     return Schema(tuple(columns))
 
 
-@node
+@node(inputs=("input",))
 class Unnest(Rel):
     """The elements of lists, one a row: the columns `kept` of the input row, then an element of each column `lists`.
 
@@ -276,10 +238,6 @@ class Unnest(Rel):
     keeps_empty: bool = False
     has_ordinality: bool = False
 
-    @property
-    def inputs(self) -> tuple[Rel, ...]:
-        return (self.input,)
-
     def _derive(self) -> Schema:
         source = self.input.schema
         added = [source.fields[place].type.children[0].type for place in self.lists]
@@ -289,7 +247,7 @@ class Unnest(Rel):
         return Schema((*source.select(self.kept).fields, *fields))
 
 
-@node
+@node(parts=("calls",), inputs=("input",))
 class Window(Rel):
     """The input's columns, in unchanged row order, followed by one column per window function."""
 
@@ -297,16 +255,12 @@ class Window(Rel):
     calls: tuple[WindowCall, ...]
     names: tuple[str, ...]
 
-    @property
-    def inputs(self) -> tuple[Rel, ...]:
-        return (self.input,)
-
     def _derive(self) -> Schema:
         added = [Field(name, call.call.type) for name, call in zip(self.names, self.calls, strict=True)]
         return Schema((*self.input.schema.fields, *added))
 
 
-@node
+@node(parts=("keys",), inputs=("input",))
 class Sort(Rel):
     """The rows in order; ties keep the order of the input. With `limit`, only `limit` rows after the first `offset`."""
 
@@ -315,15 +269,11 @@ class Sort(Rel):
     limit: int | None = None
     offset: int = 0
 
-    @property
-    def inputs(self) -> tuple[Rel, ...]:
-        return (self.input,)
-
     def _derive(self) -> Schema:
         return self.input.schema
 
 
-@node
+@node(inputs=("input",))
 class Limit(Rel):
     """The first `limit` rows (None: all) after skipping `offset`, in the order of the input."""
 
@@ -331,15 +281,11 @@ class Limit(Rel):
     limit: int | None
     offset: int = 0
 
-    @property
-    def inputs(self) -> tuple[Rel, ...]:
-        return (self.input,)
-
     def _derive(self) -> Schema:
         return self.input.schema
 
 
-@node
+@node(inputs=("sources",))
 class Union(Rel):
     """All rows of all inputs, one input after the other; their types are equal, names are the first one's.
 
@@ -347,10 +293,6 @@ class Union(Rel):
     """
 
     sources: tuple[Rel, ...]
-
-    @property
-    def inputs(self) -> tuple[Rel, ...]:
-        return self.sources
 
     def _derive(self) -> Schema:
         columns = zip(*(source.schema.fields for source in self.sources), strict=True)

@@ -48,7 +48,7 @@ from bireme.plan.relation import (
     Values,
     Window,
 )
-from bireme.plan.tree import aggregation_exprs, operands, window_exprs
+from bireme.plan.tree import operands
 
 
 class Stage(IntEnum):
@@ -192,7 +192,7 @@ class _Check:
                 yield "a grouping set names a key that is not there"
 
     def aggregation(self, call: Aggregation, schema: Schema, around: tuple[Schema, ...]) -> Iterator[str]:
-        yield from self.all(aggregation_exprs(call), schema, around)
+        yield from self.all(operands(call), schema, around)
         if call.filter is not None and call.filter.type is not BOOL:
             yield f"the FILTER of {call.function} has type {call.filter.type}"
 
@@ -207,7 +207,7 @@ class _Check:
 
     def window(self, rel: Window, around: tuple[Schema, ...]) -> Iterator[str]:
         for call in rel.calls:
-            yield from self.all(window_exprs(call), rel.input.schema, around)
+            yield from self.all(operands(call), rel.input.schema, around)
         if len(rel.names) != len(rel.calls):
             yield f"Window has {len(rel.calls)} functions and {len(rel.names)} names"
 

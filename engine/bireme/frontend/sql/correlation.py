@@ -26,7 +26,7 @@ def map_outer(plan: Rel, change: OuterMap) -> Rel:
         inputs = [relation(source, level) for source in rel.inputs]
         if isinstance(rel, DependentJoin):
             inputs[1] = relation(rel.right, level + 1)
-        changed = tree.map_expressions(rel, lambda expr: expression(expr, level))
+        changed = tree.map_operands(rel, lambda expr: expression(expr, level))
         return tree.with_inputs(changed, inputs)
 
     def expression(expr: Expr, level: int) -> Expr:

@@ -37,6 +37,7 @@ _QUERY_STARTS: Final = frozenset(
         TokenType.SHOW,
     }
 )
+_COMPLEMENT: Final = TokenType.TILDE
 # In sqlglot's messages the place is repeated with terminal colours; ours draws it itself.
 _PLACE_IN_MESSAGE: Final = re.compile(r"\.? Line \d+, Col: \d+\.?.*| but got <Token .*", re.DOTALL)
 # One string, quoted name or comment that is closed, or the start of one that is not.
@@ -78,7 +79,7 @@ def parse(text: str, dialect: str = DIALECT) -> Parsed:
     statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
     if len(statements) != 1:
         raise SyntaxFault("one query at a time: remove what follows the semicolon", text=text)
-    if any(token.token_type is TokenType.TILDE for token in tokens):
+    if any(token.token_type is _COMPLEMENT for token in tokens):
         _widen_complements(statements[0])
     return Parsed(statements[0], text, tokens)
 

@@ -203,7 +203,7 @@ def _group(selection: Selection, keys: Keys) -> None:
     change = replacer(replacements, stand_ins.correlated, missing)
     # A constant that is a key on its own may be NULL in a grouping set; inside an expression it stays a constant.
     selection.rewrite(lambda expr: replacements.get(expr) or change(expr))
-    stand_ins.windows = {tree.map_window_call(call, change): column for call, column in stand_ins.windows.items()}
+    stand_ins.windows = {tree.map_operands(call, change): column for call, column in stand_ins.windows.items()}
     stand_ins.unnests = {change(each): column for each, column in stand_ins.unnests.items()}
     selection.relation = relation
     if selection.having is not None:

@@ -7,9 +7,9 @@ an entry checks and coerces arguments and gives the typed expression of a call.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import Enum
 from typing import Final
 
+from bireme.data.choice import Choice
 from bireme.data.types import STRING, DataType
 from bireme.errors import TypeFault
 from bireme.plan.expr import Aggregation, Call, Expr, Literal
@@ -20,7 +20,7 @@ Args = tuple[Expr, ...]
 Overload = tuple[tuple[DataType, ...], DataType]
 
 
-class NullRule(Enum):
+class NullRule(Choice):
     """When a function gives NULL.
 
     STRICT: exactly where an argument is NULL. ADDS: there, and possibly elsewhere. ANY: only where an argument is,
@@ -34,7 +34,7 @@ class NullRule(Enum):
     NEVER = "never"
 
 
-class Volatility(Enum):
+class Volatility(Choice):
     """IMMUTABLE: equal arguments give equal results, so a call may be folded, shared and moved. VOLATILE: not so."""
 
     IMMUTABLE = "immutable"

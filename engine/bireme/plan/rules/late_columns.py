@@ -21,11 +21,10 @@ from bireme.plan.rules.prune_columns import prune_columns
 from bireme.plan.rules.share import shared
 from bireme.plan.statistics.estimator import Estimator
 from bireme.plan.tree import (
-    aggregation_exprs,
     column_mask,
-    map_aggregation,
-    map_sort_key,
+    map_operands,
     mask_of,
+    operands,
     project,
     remap,
     with_inputs,
@@ -154,9 +153,7 @@ class _Search:
             case Project(source, exprs):
                 return self._passed(source, exprs, column, way)
             case Aggregate(source, keys, calls, _, None) if column < len(keys):
-                return self._passed(
-                    source, [*keys, *[part for c in calls for part in aggregation_exprs(c)]], column, way
-                )
+                return self._passed(source, [*keys, *[part for c in calls for part in operands(c)]], column, way)
             case Join():
                 return self._place_in_join(rel, column, way)
             case _:
@@ -238,7 +235,7 @@ def _scanned(rel: Rel, column: int, way: Way) -> int | None:
 def _rewritten(sort: Sort, late: _Late) -> Rel:
     """The top-n over row numbers, joined with the rows that have these."""
     carried = _carried(sort.input, frozenset(late.columns), late.way)
-    keys = tuple([map_sort_key(key, lambda expr: remap(expr, carried.positions)) for key in sort.keys])
+    keys = tuple([map_operands(key, lambda expr: remap(expr, carried.positions)) for key in sort.keys])
     top = Sort(carried.rel, keys, sort.limit, sort.offset)
     number = Column(carried.number, INT64)
     read = tuple(dict.fromkeys(late.columns.values()))
@@ -289,7 +286,7 @@ def _carried_aggregate(rel: Aggregate, late: frozenset[int], way: Way) -> _Carri
     carried = _carried(rel.input, below, way)
     kept = [index for index in range(len(rel.keys)) if index not in late]
     keys = tuple([remap(rel.keys[index], carried.positions) for index in kept])
-    calls = [map_aggregation(call, lambda expr: remap(expr, carried.positions)) for call in rel.aggregates]
+    calls = [map_operands(call, lambda expr: remap(expr, carried.positions)) for call in rel.aggregates]
     number = Column(carried.number, INT64)
     first, last = len(kept) + len(calls), len(kept) + len(calls) + 1
     ends = [Aggregation(function, (number,), INT64) for function in ("min", "max")]

@@ -128,7 +128,7 @@ class _Narrowing:
                 return Project(scope.narrowed, tuple([scope.expr(expr) for expr in exprs]), names)
             case Sort(source, keys, limit, offset):
                 scope = self._scope(source)
-                return Sort(scope.narrowed, tuple([tree.map_sort_key(key, scope.expr) for key in keys]), limit, offset)
+                return Sort(scope.narrowed, tuple([tree.map_operands(key, scope.expr) for key in keys]), limit, offset)
             case Limit(source, limit, offset):
                 return Limit(self.relation(source), limit, offset)
             case Join():
@@ -139,7 +139,7 @@ class _Narrowing:
                 return Union(tuple([self.restored(source) for source in sources]))
             case _:
                 rebuilt = tree.with_inputs(rel, [self.restored(source) for source in rel.inputs])
-                return tree.map_subqueries(rebuilt, self.restored)
+                return tree.map_subplans(rebuilt, self.restored)
 
     def _scope(self, source: Rel) -> _Scope:
         return _Scope(self, self._bounds, (source,), self.relation(source))
@@ -177,7 +177,7 @@ class _Narrowing:
 
     def _aggregation(self, scope: _Scope, source: Rel, call: Aggregation) -> Aggregation:
         condition = None if call.filter is None else scope.restored(call.filter)
-        order = tuple([tree.map_sort_key(key, scope.expr) for key in call.order])
+        order = tuple([tree.map_operands(key, scope.expr) for key in call.order])
         kind = call.type
         if call.function == "sum" and kind.kind is Kind.DECIMAL:
             args = tuple([scope.expr(arg) for arg in call.args])

@@ -15,8 +15,7 @@ from typing import Final
 
 from bireme.plan import tree
 from bireme.plan.context import PlanContext
-from bireme.plan.expr import Column, Exists, Expr, Literal, QuantifiedSubquery, ScalarSubquery
-from bireme.plan.relation import Rel, Scan
+from bireme.plan.relation import Rel
 from bireme.plan.rules.order_joins_build import apply_local, build
 from bireme.plan.rules.order_joins_graph import extract, is_region
 from bireme.plan.rules.order_joins_reduce import reduce_groups
@@ -49,7 +48,7 @@ class _Ordering:
 
     def _inside(self, rel: Rel) -> Rel:
         rebuilt = tree.with_inputs(rel, [self.visit(source) for source in rel.inputs])
-        return tree.map_subqueries(rebuilt, self.visit) if rel in self._readers.asking else rebuilt
+        return tree.map_subplans(rebuilt, self.visit) if rel in self._readers.asking else rebuilt
 
     def _order(self, region: Rel) -> Rel:
         graph = extract(region, self.visit, self._readers.asking)
@@ -78,22 +77,8 @@ class _Readers:
         self._seen.add(rel)
         for source in rel.inputs:
             self._visit(source)
-        if rel.__class__ is Scan:
-            return
-        plans: list[Rel] = []
-        for expr in tree.expressions(rel):
-            _collect_plans(expr, plans)
+        plans = tree.subplans(rel)
         if plans:
             self.asking.add(rel)
             for plan in plans:
                 self._visit(plan)
-
-
-def _collect_plans(expr: Expr, plans: list[Rel]) -> None:
-    kind = expr.__class__
-    if kind is Column or kind is Literal:
-        return
-    if kind is ScalarSubquery or kind is Exists or kind is QuantifiedSubquery:
-        plans.append(expr.plan)  # type: ignore[attr-defined]
-    for part in tree.operands(expr):
-        _collect_plans(part, plans)

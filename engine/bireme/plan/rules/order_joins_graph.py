@@ -189,7 +189,7 @@ class _Extraction:
             return self._leaf(rel)
         if rel in self.asking:
             # Ordered first: from here on expressions are moved as they are.
-            rel = tree.map_subqueries(rel, self.visit)
+            rel = tree.map_subplans(rel, self.visit)
         match rel:
             case Filter(source, predicate):
                 first_unit = len(self.graph.units)

@@ -163,7 +163,7 @@ def _is_reduced(grouping: Aggregate, reducer: _Reducer) -> bool:
 
 
 def _with_semi_join(path: _Path, reducer: _Reducer) -> Rel:
-    rel = tree.with_inputs(path.grouping, [_semi_join(path, reducer)])
+    rel: Rel = tree.with_inputs(path.grouping, [_semi_join(path, reducer)])
     for above in reversed(path.above):
         rel = tree.with_inputs(above, [rel])
     return rel

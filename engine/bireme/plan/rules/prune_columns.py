@@ -33,14 +33,11 @@ from bireme.plan.relation import (
 )
 from bireme.plan.rules.share import shared
 from bireme.plan.tree import (
-    aggregation_exprs,
     column_mask,
     columns_in,
     holds_subquery,
-    map_aggregation,
     map_expr,
-    map_sort_key,
-    map_window_call,
+    map_operands,
     mask_of,
     operands,
     project,
@@ -48,7 +45,6 @@ from bireme.plan.tree import (
     remap,
     subplans,
     substitute,
-    window_exprs,
     with_plan,
 )
 
@@ -174,7 +170,7 @@ class _Pruning:
                 return self._window(rel, wanted)
             case Sort(_, keys, limit, offset):
                 form = self._tight(rel, wanted)
-                moved = tuple([map_sort_key(key, lambda expr: self._expr(expr, form.positions)) for key in keys])
+                moved = tuple([map_operands(key, lambda expr: self._expr(expr, form.positions)) for key in keys])
                 return form._replace(rel=Sort(form.rel, moved, limit, offset))
             case Limit(_, limit, offset):
                 form = self._tight(rel, wanted)
@@ -239,7 +235,7 @@ class _Pruning:
         grouped = Aggregate(
             form.rel,
             tuple([self._expr(key, form.positions) for key in rel.keys]),
-            tuple([map_aggregation(rel.aggregates[i], lambda e: self._expr(e, form.positions)) for i in kept]),
+            tuple([map_operands(rel.aggregates[i], lambda e: self._expr(e, form.positions)) for i in kept]),
             (*rel.names[:width], *[rel.names[width + index] for index in kept]),
             rel.grouping_sets,
         )
@@ -254,7 +250,7 @@ class _Pruning:
         kept = [index for index in range(len(rel.calls)) if wanted >> width + index & 1]
         if not kept:
             return form
-        calls = tuple([map_window_call(rel.calls[i], lambda e: self._expr(e, form.positions)) for i in kept])
+        calls = tuple([map_operands(rel.calls[i], lambda e: self._expr(e, form.positions)) for i in kept])
         added = {width + index: form.width + place for place, index in enumerate(kept)}
         made = Window(form.rel, calls, tuple([rel.names[index] for index in kept]))
         return Form(made, form.width + len(kept), form.positions | added)
@@ -295,12 +291,12 @@ def _asked(rel: Rel, wanted: int) -> tuple[int, ...]:
         case Join():
             return _asked_by_join(rel, wanted)
         case Aggregate(_, keys):
-            parts = [part for call in _kept_calls(rel, wanted) for part in aggregation_exprs(call)]
+            parts = [part for call in _kept_calls(rel, wanted) for part in operands(call)]
             return (mask_of([*keys, *parts]),)
         case Window(source, calls):
             width = len(source.schema)
             kept = [call for index, call in enumerate(calls, start=width) if wanted >> index & 1]
-            own = mask_of([part for call in kept for part in window_exprs(call)])
+            own = mask_of([part for call in kept for part in operands(call)])
             return (own | wanted & ((1 << width) - 1),)
         case Unnest(_, unnest_kept, lists):
             read = [place for index, place in enumerate(unnest_kept) if wanted >> index & 1]

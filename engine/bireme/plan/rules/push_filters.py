@@ -40,7 +40,7 @@ from bireme.plan.tree import (
     filtered,
     holds_subquery,
     map_expr,
-    map_subqueries,
+    map_subplans,
     project,
     remap,
     substitute,
@@ -134,7 +134,7 @@ class Pushing:
 
     def subqueries(self, rel: Rel) -> Rel:
         """`rel` with filters pushed inside the plans of its subqueries."""
-        return map_subqueries(rel, lambda plan: self.push(plan, (), 0))
+        return map_subplans(rel, lambda plan: self.push(plan, (), 0))
 
     def _part(self, part: Expr) -> Expr:
         """A predicate with filters pushed inside the plans of its subqueries."""

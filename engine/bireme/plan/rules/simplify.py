@@ -15,7 +15,7 @@ from bireme.plan.expr import Expr, Literal, SortKey
 from bireme.plan.relation import Aggregate, Filter, Join, Limit, Project, Rel, Sort, Values
 from bireme.plan.rules.fold import Folder, only_true
 from bireme.plan.rules.implied_keys import without_implied_keys
-from bireme.plan.tree import FALSE, TRUE, map_expressions, map_relations, map_sort_key
+from bireme.plan.tree import FALSE, TRUE, map_operands, map_relations
 
 
 def simplify(plan: Rel, _: PlanContext) -> Rel:
@@ -49,11 +49,11 @@ class _Simplifying:
                 return Values((), rel.schema)
             case Aggregate():
                 rel = _aggregate(rel)
-                folded = map_expressions(rel, self._folder(rel.input.schema))
-                return without_implied_keys(folded) if isinstance(folded, Aggregate) else folded
+                folded = map_operands(rel, self._folder(rel.input.schema))
+                return without_implied_keys(folded)
         if not rel.inputs:
             return rel
-        return map_expressions(rel, self._folder(rel.inputs[0].schema))
+        return map_operands(rel, self._folder(rel.inputs[0].schema))
 
     def _filter(self, rel: Filter, predicate: Expr) -> Rel:
         if predicate is TRUE:
@@ -74,7 +74,7 @@ class _Simplifying:
 
     def _sort(self, source: Rel, keys: tuple[SortKey, ...], limit: int | None, offset: int) -> Rel:
         folder = self._folder(source.schema)
-        folded = [map_sort_key(key, folder) for key in keys]
+        folded = [map_operands(key, folder) for key in keys]
         kept = tuple([key for key in folded if key.expr.__class__ is not Literal])
         if kept:
             return Sort(source, kept, limit, offset)

@@ -26,7 +26,7 @@ from bireme.plan.tree import (
     select,
     shift,
     subplans,
-    subquery_plans,
+    subplans,
     walk,
     with_inputs,
 )
@@ -36,7 +36,7 @@ Pair = tuple[Expr, Expr, bool]
 
 def unnest(plan: Rel, _: PlanContext) -> Rel:
     """`plan` without outer columns and without subqueries, other than scalar ones that wait for nothing."""
-    if not any(isinstance(rel, DependentJoin) or subplans(rel) for rel in relations(plan, subqueries=False)):
+    if not any(isinstance(rel, DependentJoin) or holds_subquery(rel) for rel in relations(plan, subqueries=False)):
         return plan
     return _Unnesting().whole(plan)
 

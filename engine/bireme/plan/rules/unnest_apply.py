@@ -12,7 +12,7 @@ from bireme.data.node import node
 from bireme.data.schema import Schema
 from bireme.plan.expr import Expr, OuterColumn
 from bireme.plan.relation import DependentJoin, JoinKind, Rel, join_schema
-from bireme.plan.tree import expressions, map_expr, map_expressions, operands, subquery_plans, with_inputs, with_plan
+from bireme.plan.tree import map_expr, map_operands, operands, subplans, with_inputs, with_plan
 
 OuterColumns = frozenset[OuterColumn]
 NONE: Final[OuterColumns] = frozenset()
@@ -63,7 +63,7 @@ class FreeColumns:
         if isinstance(rel, Apply):
             parts = [self.of_expr(expr) for expr in rel.own_expressions()]
             return self.of(rel.left).union(_outside(self.of(rel.right)), *parts)
-        parts = [self.of_expr(expr) for expr in expressions(rel)]
+        parts = [self.of_expr(expr) for expr in operands(rel)]
         if isinstance(rel, DependentJoin):
             return self.of(rel.left).union(_outside(self.of(rel.right)), *parts)
         return NONE.union(*parts, *[self.of(source) for source in rel.inputs])
@@ -75,7 +75,7 @@ class FreeColumns:
             found = frozenset([expr]) if isinstance(expr, OuterColumn) else NONE
             found = found.union(*[self.of_expr(part) for part in operands(expr)])
             if not operands(expr):
-                found = found.union(*[_outside(self.of(plan)) for plan in subquery_plans(expr)])
+                found = found.union(*[_outside(self.of(plan)) for plan in subplans(expr)])
             self._of_expr[expr] = found
         return found
 
@@ -115,7 +115,7 @@ def map_outer(plan: Rel, change: Callable[[OuterColumn, int], Expr]) -> Rel:
             inputs = [visit(rel.left, level), visit(rel.right, level + 1)]
         else:
             inputs = [visit(source, level) for source in rel.inputs]
-        return map_expressions(with_inputs(rel, inputs), lambda expr: in_expr(expr, level))
+        return map_operands(with_inputs(rel, inputs), lambda expr: in_expr(expr, level))
 
     return visit(plan, 1)
 

@@ -45,19 +45,16 @@ from bireme.plan.rules.unnest_join_push import push_apply, push_join
 from bireme.plan.rules.unnest_subqueries import is_always_one_row
 from bireme.plan.tree import (
     FALSE,
-    aggregation_exprs,
     all_columns,
     columns_in,
     conjuncts,
     filtered,
-    map_aggregation,
-    map_sort_key,
-    map_window_call,
+    map_operands,
     mask_of,
+    operands,
     remap,
     select,
     substitute,
-    window_exprs,
 )
 
 ApplyAway = Callable[[Apply], Rel]
@@ -193,12 +190,12 @@ class Pusher:
     def _aggregate(self, rel: Aggregate) -> Pushed:
         if rel.grouping_sets is not None and () in rel.grouping_sets:
             return self.push(expand_grouping_sets(rel), pull=False)
-        calls = [part for call in rel.aggregates for part in aggregation_exprs(call)]
+        calls = [part for call in rel.aggregates for part in operands(call)]
         pushed = self.domain.materialize(self.push(rel.input, pull=False))
         pushed = self.domain.cover(pushed, outer_in([*rel.keys, *calls]))
         known, pushed = pushed.known(), settled(pushed)
         own: list[Expr] = [replace_outer(key, known) for key in rel.keys]
-        aggregates = tuple([map_aggregation(call, lambda part: replace_outer(part, known)) for call in rel.aggregates])
+        aggregates = tuple([map_operands(call, lambda part: replace_outer(part, known)) for call in rel.aggregates])
         ties = list(dict.fromkeys([pushed.column(key.position) for key in pushed.keys]))
         # Within a grouping set a key may be padded with NULL, so there the ties are keys of their own.
         added = [tie for tie in ties if rel.grouping_sets is not None or tie not in own]
@@ -219,14 +216,14 @@ class Pusher:
         return Pushed(moved, width, new_keys, (), default, single)
 
     def _window(self, rel: Window) -> Pushed:
-        calls = [part for call in rel.calls for part in window_exprs(call)]
+        calls = [part for call in rel.calls for part in operands(call)]
         pushed = self.domain.materialize(self.push(rel.input, pull=False))
         pushed = self.domain.cover(pushed, outer_in(calls))
         known, pushed = pushed.known(), settled(pushed)
         ties = tuple(dict.fromkeys([pushed.column(key.position) for key in pushed.keys]))
 
         def tied(call: WindowCall) -> WindowCall:
-            own = map_window_call(call, lambda part: replace_outer(part, known))
+            own = map_operands(call, lambda part: replace_outer(part, known))
             return WindowCall(own.call, (*own.partition, *ties), own.order, own.frame, own.ignore_nulls)
 
         windowed = Window(pushed.rel, tuple([tied(call) for call in rel.calls]), rel.names)
@@ -248,7 +245,7 @@ class Pusher:
         pushed = self.domain.materialize(self.push(source, pull=False))
         pushed = self.domain.cover(pushed, outer_in([key.expr for key in order]))
         known, pushed = pushed.known(), settled(pushed)
-        keys = tuple([map_sort_key(key, lambda part: replace_outer(part, known)) for key in order])
+        keys = tuple([map_operands(key, lambda part: replace_outer(part, known)) for key in order])
         if limit == 0:
             return replace(pushed, rel=Filter(pushed.rel, FALSE), at_most_one=True)
         ties = tuple(dict.fromkeys([pushed.column(key.position) for key in pushed.keys]))

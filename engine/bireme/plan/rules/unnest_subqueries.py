@@ -54,7 +54,6 @@ from bireme.plan.tree import (
     holds_subquery,
     is_call,
     map_expr,
-    map_expressions,
     map_operands,
     negate,
     remap,
@@ -108,7 +107,7 @@ class Subqueries:
                 )
         extended = _Extended(self, rel.inputs[0])
         width = len(rel.inputs[0].schema)
-        changed = map_expressions(rel, lambda expr: extended.value(expr, only_true=False))
+        changed = map_operands(rel, lambda expr: extended.value(expr, only_true=False))
         changed = with_inputs(changed, [extended.rel])
         if isinstance(rel, Project | Aggregate):
             return changed

@@ -1,0 +1,85 @@
+"""The core of nodes, in C++ (native/nodes): making them, finding them again, looking into them."""
+
+from collections.abc import Callable
+from enum import EnumMeta
+from typing import Any, TypeVar
+
+_Node = TypeVar("_Node", bound=Node)
+_Result = TypeVar("_Result")
+
+class Node:
+    """Base of all nodes; `_memo` and `_facts` are missing until something is kept there."""
+
+    _memo: Any
+    _facts: Any
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any: ...
+    @property
+    def derived(self) -> Any:
+        """What `_derive` gives, asked for once; kept as `_memo`."""
+
+    @property
+    def inputs(self) -> tuple[Any, ...]:
+        """The relations that a node reads, in order; subqueries in its expressions are not among them."""
+
+def make_class(
+    name: str,
+    bases: tuple[type, ...],
+    names: tuple[str, ...],
+    defaults: tuple[Any, ...],
+    role: int,
+    parts: tuple[int, ...],
+    inputs: tuple[int, ...],
+    is_base: bool,
+    /,
+) -> type:
+    """A class of nodes without methods; defaults are those of the last fields. A base has no nodes of its own."""
+
+def remember(node: Node, value: object, /) -> None:
+    """Keeps `value` as the node's `_memo`."""
+
+def note(node: Node, value: object, /) -> None:
+    """Keeps `value` as the node's `_facts`."""
+
+def drop_unused() -> None: ...
+def node_count() -> int: ...
+def operands(node: Node, /) -> tuple[Any, ...]:
+    """The expressions directly inside a node, in order."""
+
+def walk(node: Node, /) -> list[Any]:
+    """A node and every expression inside it, outermost first."""
+
+def column_mask(node: Node, /) -> int:
+    """The columns that a node reads, as a bit mask."""
+
+def holds_subquery(node: Node, /) -> bool: ...
+def map_operands(node: _Node, change: Callable[[Any], Any], /) -> _Node:
+    """The node with each expression directly in it changed."""
+
+def map_expr(node: Node, change: Callable[[Any], _Result], /) -> _Result:
+    """The expression rebuilt from the leaves up, every part changed after its operands."""
+
+def remap(node: _Node, positions: Any, /) -> _Node:
+    """The node with column `i` moved to `positions[i]`."""
+
+def shift(node: _Node, by: int, /) -> _Node: ...
+def substitute(node: Node, replacements: Any, /) -> Any:
+    """The node with column `i` replaced by `replacements[i]`."""
+
+def subplans(node: Node, /) -> tuple[Any, ...]:
+    """The plans of the subqueries in the expressions of a node (not of those inside these plans)."""
+
+def relations(plan: Node, *, subqueries: bool = True) -> list[Any]:
+    """Every relation of a plan once, each after those it reads; with `subqueries` also those in expressions."""
+
+def with_inputs(rel: _Node, inputs: Any, /) -> _Node:
+    """The relation over other inputs."""
+
+def map_relations(plan: Node, change: Callable[[Any], _Result], /) -> _Result:
+    """The plan rebuilt from its leaves up, `change` applied once to each relation, also in plans of subqueries."""
+
+def map_subplans(node: _Node, change: Callable[[Any], Any], /) -> _Node:
+    """The node with `change` applied to the plans of subqueries in its expressions."""
+
+class ChoiceType(EnumMeta):
+    """Looks members up like attributes of any other class."""

@@ -1,0 +1,124 @@
+// Nodes: immutable objects of named fields of which equal ones are the same object (hash-consed).
+//
+// A class of nodes is declared in Python (data/node.py) and made here, so that its objects have one layout:
+// what is known of the node, then its fields in the order in which the class is called with them. Nodes hold
+// only values and other nodes, which were there before them: they are in no cycle, and the garbage collector
+// need not know of them.
+//
+// Everything here runs with the GIL held. The limited API is kept to, so that one binary serves later
+// versions of Python.
+#pragma once
+
+#include <Python.h>
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace bireme::nodes {
+
+// A reference that is given back.
+class Ref {
+ public:
+  Ref() = default;
+  explicit Ref(PyObject* owned) : object_(owned) {}
+  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Ref& operator=(Ref&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Ref() { Py_XDECREF(object_); }
+
+  static Ref of(PyObject* borrowed) {
+    Py_INCREF(borrowed);
+    return Ref(borrowed);
+  }
+  explicit operator bool() const { return object_ != nullptr; }
+  PyObject* get() const { return object_; }
+  PyObject* shared() const { return of(object_).release(); }
+  PyObject* release() { return std::exchange(object_, nullptr); }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+// What a class of nodes is, to those that look for expressions in nodes.
+enum class Role {
+  kOther,
+  kExpression,
+  kReference,  // an expression that stands for the input's column at the position that is its first field
+  kSubquery,   // an expression over a plan
+  kCarrier,    // holds expressions, and is none
+};
+
+// A class of nodes; such classes live as long as the process.
+struct NodeClass {
+  PyTypeObject* type = nullptr;
+  Role role = Role::kOther;
+  std::vector<PyObject*> names;
+  std::vector<PyObject*> defaults;  // of the last fields, of which alone there are any
+  std::vector<size_t> parts;        // the fields that hold expressions or carriers, or tuples of them
+  std::vector<size_t> inputs;  // the fields that hold relations (of a subquery: its plan), or tuples of them
+
+  bool is_expression() const { return role != Role::kOther && role != Role::kCarrier; }
+};
+
+struct Node {
+  // clang-format off
+  PyObject_HEAD
+      // clang-format on
+      const NodeClass* cls;
+  PyObject* weakrefs;
+  PyObject* facts;  // what is derived from the node once and for all
+  PyObject* memo;
+  uint64_t columns;     // those that its parts read, where all are below kWideColumn
+  bool is_wide;         // some column is not
+  bool holds_subquery;  // in its parts
+
+  std::span<PyObject*> fields() {
+    return {reinterpret_cast<PyObject**>(reinterpret_cast<char*>(this) + sizeof(Node)), cls->names.size()};
+  }
+  bool reads_columns() const { return columns != 0 || is_wide; }
+  PyObject* object() { return reinterpret_cast<PyObject*>(this); }
+};
+
+constexpr uint64_t kWideColumn = 63;
+
+// The node, or nullptr (without an error) for an object that is none.
+Node* node_of(PyObject* object);
+
+// The node of a class with these fields: the one that exists, or a new one. A new reference, or nullptr with
+// an error.
+PyObject* intern(const NodeClass& cls, std::span<PyObject* const> values);
+
+// Adds the base class, and the function that makes classes, to the module.
+bool add_node_type(PyObject* module);
+
+// Adds what looks at the expressions in nodes, and what rebuilds them; and the same for relations.
+bool add_traversals(PyObject* module);
+bool add_relation_traversals(PyObject* module);
+
+// Adds the class of enumerations (data/choice.py).
+bool add_choice_type(PyObject* module);
+
+// The relations that a node reads, as a tuple: a property of nodes.
+PyObject* inputs_of(PyObject* self, void*);
+
+inline Py_ssize_t tuple_size(PyObject* tuple) {
+#ifdef Py_LIMITED_API
+  return PyTuple_Size(tuple);
+#else
+  return PyTuple_GET_SIZE(tuple);
+#endif
+}
+
+inline PyObject* tuple_item(PyObject* tuple, Py_ssize_t index) {
+#ifdef Py_LIMITED_API
+  return PyTuple_GetItem(tuple, index);
+#else
+  return PyTuple_GET_ITEM(tuple, index);
+#endif
+}
+
+}  // namespace bireme::nodes

@@ -1,0 +1,217 @@
+// Relations as graphs: what they read, and plans rebuilt from their leaves up. What visits relations visits a
+// shared one once; the plans of subqueries in their expressions are visited only where that is said.
+#include <unordered_map>
+#include <vector>
+
+#include "nodes/traversal.hpp"
+
+namespace bireme::nodes {
+
+namespace {
+
+// Calls `see` with each relation that the node reads, in order.
+template <class See>
+bool each_input(Node* node, const See& see) {
+  for (size_t field : node->cls->inputs) {
+    PyObject* const value = node->fields()[field];
+    if (!PyTuple_Check(value)) {
+      if (!see(value)) return false;
+      continue;
+    }
+    const Py_ssize_t size = tuple_size(value);
+    for (Py_ssize_t index = 0; index < size; ++index) {
+      if (!see(tuple_item(value, index))) return false;
+    }
+  }
+  return true;
+}
+
+// Calls `see` with each plan of a subquery in the expressions of a node, or in the expression itself.
+template <class See>
+bool each_subplan(Node* node, const See& see) {
+  if (!node->holds_subquery) return true;
+  const Depth depth;
+  if (!depth || (node->cls->role == Role::kSubquery && !each_input(node, see))) return false;
+  return each_operand(node, [&](Node* part) { return each_subplan(part, see); });
+}
+
+PyObject* subplans(PyObject*, PyObject* object) {
+  Node* const node = asked(object);
+  const Ref found(node == nullptr ? nullptr : PyList_New(0));
+  if (!found) return nullptr;
+  const auto append = [&](PyObject* plan) { return PyList_Append(found.get(), plan) == 0; };
+  return each_subplan(node, append) ? PyList_AsTuple(found.get()) : nullptr;
+}
+
+// ------------------------------------------------------------------------------------------------ visiting
+
+// The relations of a plan, each after those it reads.
+class Visit {
+ public:
+  explicit Visit(bool subqueries) : subqueries_(subqueries), found_(PyList_New(0)) {}
+
+  bool visit(PyObject* plan) {
+    Node* const node = asked(plan);
+    const Depth depth;
+    if (node == nullptr || !depth || !found_) return false;
+    if (seen_.contains(node)) return true;
+    const auto enter = [&](PyObject* inner) { return visit(inner); };
+    if (!each_input(node, enter) || (subqueries_ && !each_subplan(node, enter))) return false;
+    seen_.emplace(node, true);
+    return PyList_Append(found_.get(), plan) == 0;
+  }
+
+  PyObject* found() { return found_.release(); }
+
+ private:
+  bool subqueries_;
+  std::unordered_map<Node*, bool> seen_;
+  Ref found_;
+};
+
+// relations(plan, *, subqueries=True): every relation once; with `subqueries` also those in expressions.
+PyObject* relations(PyObject*, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"plan", "subqueries", nullptr};
+  PyObject* plan = nullptr;
+  int subqueries = 1;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$p", const_cast<char**>(names), &plan, &subqueries))
+    return nullptr;
+  Visit visit(subqueries != 0);
+  return visit.visit(plan) ? visit.found() : nullptr;
+}
+
+// ---------------------------------------------------------------------------------------------- rebuilding
+
+// The node over other inputs, which `next` gives in order; the node itself where they are the same.
+template <class Next>
+PyObject* over_inputs(Node* node, const Next& next) {
+  const std::span<PyObject*> fields = node->fields();
+  std::vector<PyObject*> values(fields.begin(), fields.end());
+  std::vector<Ref> held;
+  bool is_new = false;
+  for (size_t field : node->cls->inputs) {
+    Ref fresh;
+    if (PyTuple_Check(fields[field])) {
+      const Py_ssize_t size = tuple_size(fields[field]);
+      fresh = Ref(PyTuple_New(size));
+      for (Py_ssize_t index = 0; fresh && index < size; ++index) {
+        PyObject* const old = tuple_item(fields[field], index);
+        Ref item(next(old));
+        if (!item) return nullptr;
+        is_new |= item.get() != old;
+        PyTuple_SetItem(fresh.get(), index, item.release());
+      }
+    } else {
+      fresh = Ref(next(fields[field]));
+      is_new |= fresh.get() != fields[field];
+    }
+    if (!fresh) return nullptr;
+    values[field] = fresh.get();
+    held.push_back(std::move(fresh));
+  }
+  return is_new ? intern(*node->cls, values) : Ref::of(node->object()).release();
+}
+
+// with_inputs(rel, inputs): the relation over other inputs.
+PyObject* with_inputs(PyObject*, PyObject* args) {
+  PyObject *object = nullptr, *inputs = nullptr;
+  if (!PyArg_ParseTuple(args, "OO", &object, &inputs)) return nullptr;
+  Node* const node = asked(object);
+  const Ref fresh(node == nullptr ? nullptr : PySequence_Tuple(inputs));
+  if (!fresh) return nullptr;
+  Py_ssize_t at = 0;
+  Ref made(over_inputs(node, [&](PyObject*) -> PyObject* {
+    if (at < tuple_size(fresh.get())) return Ref::of(tuple_item(fresh.get(), at++)).release();
+    ++at;
+    return PyErr_Format(PyExc_ValueError, "%R reads more relations than it is given", object);
+  }));
+  if (made && at != tuple_size(fresh.get())) {
+    return PyErr_Format(PyExc_ValueError, "%R reads fewer relations than it is given", object);
+  }
+  return made.release();
+}
+
+// The node with the plans of subqueries in its expressions changed.
+template <class Change>
+PyObject* with_subplans(Node* node, const Change& change) {
+  if (!node->holds_subquery) return Ref::of(node->object()).release();
+  const Depth depth;
+  if (!depth) return nullptr;
+  Ref inner(rebuilt(node, [&](Node* part) { return with_subplans(part, change); }));
+  if (!inner || node->cls->role != Role::kSubquery) return inner.release();
+  return over_inputs(reinterpret_cast<Node*>(inner.get()), change);
+}
+
+// map_subplans(node, change): the node with `change` applied to the plans of subqueries in its expressions.
+PyObject* map_subplans(PyObject*, PyObject* args) {
+  PyObject *object = nullptr, *change = nullptr;
+  if (!PyArg_ParseTuple(args, "OO", &object, &change)) return nullptr;
+  Node* const node = asked(object);
+  if (node == nullptr) return nullptr;
+  return with_subplans(node,
+                       [&](PyObject* plan) { return PyObject_CallFunctionObjArgs(change, plan, nullptr); });
+}
+
+// Rebuilds a plan from its leaves up.
+class Rebuild {
+ public:
+  explicit Rebuild(PyObject* change) : change_(change) {}
+
+  PyObject* visit(PyObject* plan) {
+    Node* const node = asked(plan);
+    const Depth depth;
+    if (node == nullptr || !depth) return nullptr;
+    const auto known = done_.find(node);
+    if (known != done_.end()) return Ref::of(known->second.get()).release();
+    const Ref over(over_inputs(node, [&](PyObject* input) { return visit(input); }));
+    const auto rebuild = [&](PyObject* inner) { return visit(inner); };
+    const Ref whole(over ? with_subplans(reinterpret_cast<Node*>(over.get()), rebuild) : nullptr);
+    Ref made(whole ? PyObject_CallFunctionObjArgs(change_, whole.get(), nullptr) : nullptr);
+    if (!made) return nullptr;
+    return done_.emplace(node, std::move(made)).first->second.shared();
+  }
+
+ private:
+  PyObject* change_;
+  std::unordered_map<Node*, Ref> done_;
+};
+
+// map_relations(plan, change): the plan rebuilt, `change` applied once to each relation, also in plans of
+// subqueries.
+PyObject* map_relations(PyObject*, PyObject* args) {
+  PyObject *plan = nullptr, *change = nullptr;
+  if (!PyArg_ParseTuple(args, "OO", &plan, &change)) return nullptr;
+  return Rebuild(change).visit(plan);
+}
+
+PyMethodDef functions[] = {
+    {"subplans", subplans, METH_O, nullptr},
+    {"relations", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&relations)),
+     METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"with_inputs", with_inputs, METH_VARARGS, nullptr},
+    {"map_subplans", map_subplans, METH_VARARGS, nullptr},
+    {"map_relations", map_relations, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+PyObject* inputs_of(PyObject* self, void*) {
+  auto* const node = reinterpret_cast<Node*>(self);
+  const std::vector<size_t>& inputs = node->cls->inputs;
+  if (inputs.size() == 1 && PyTuple_Check(node->fields()[inputs[0]])) {
+    return Ref::of(node->fields()[inputs[0]]).release();
+  }
+  Ref found(PyTuple_New(static_cast<Py_ssize_t>(inputs.size())));
+  for (size_t index = 0; found && index < inputs.size(); ++index) {
+    PyTuple_SetItem(found.get(), static_cast<Py_ssize_t>(index),
+                    Ref::of(node->fields()[inputs[index]]).release());
+  }
+  return found.release();
+}
+
+bool add_relation_traversals(PyObject* module) {
+  return PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace bireme::nodes

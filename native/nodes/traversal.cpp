@@ -1,0 +1,170 @@
+#include "nodes/traversal.hpp"
+
+namespace bireme::nodes {
+
+namespace {
+
+PyObject* operands(PyObject*, PyObject* object) {
+  Node* const node = asked(object);
+  const Ref found(node == nullptr ? nullptr : PyList_New(0));
+  if (!found) return nullptr;
+  const auto append = [&](Node* part) { return PyList_Append(found.get(), part->object()) == 0; };
+  return each_operand(node, append) ? PyList_AsTuple(found.get()) : nullptr;
+}
+
+bool append_all(PyObject* list, Node* node) {
+  const Depth depth;
+  if (!depth || PyList_Append(list, node->object()) != 0) return false;
+  return each_operand(node, [&](Node* part) { return append_all(list, part); });
+}
+
+PyObject* walk(PyObject*, PyObject* object) {
+  Node* const node = asked(object);
+  Ref found(node == nullptr ? nullptr : PyList_New(0));
+  return found && append_all(found.get(), node) ? found.release() : nullptr;
+}
+
+// ------------------------------------------------------------------------------------------------ columns
+// read
+
+// The mask of a node with a column beyond the machine word, kept as its memo.
+PyObject* wide_mask(Node* node) {
+  const Depth depth;
+  if (!depth) return nullptr;
+  if (node->memo == nullptr || !node->cls->is_expression()) {
+    Ref mask(PyLong_FromUnsignedLongLong(node->columns));
+    if (node->cls->role == Role::kReference) {
+      const Ref one(PyLong_FromLong(1));
+      mask = Ref(PyNumber_Lshift(one.get(), node->fields()[0]));
+    }
+    const auto add = [&](Node* part) {
+      const Ref inner(part->is_wide ? wide_mask(part) : PyLong_FromUnsignedLongLong(part->columns));
+      mask = Ref(inner ? PyNumber_Or(mask.get(), inner.get()) : nullptr);
+      return static_cast<bool>(mask);
+    };
+    if (!mask || !each_operand(node, add)) return nullptr;
+    if (!node->cls->is_expression()) return mask.release();
+    Py_XDECREF(std::exchange(node->memo, mask.release()));
+  }
+  return Ref::of(node->memo).release();
+}
+
+PyObject* column_mask(PyObject*, PyObject* object) {
+  Node* const node = asked(object);
+  if (node == nullptr) return nullptr;
+  return node->is_wide ? wide_mask(node) : PyLong_FromUnsignedLongLong(node->columns);
+}
+
+PyObject* holds_subquery(PyObject*, PyObject* object) {
+  Node* const node = asked(object);
+  return node == nullptr ? nullptr : PyBool_FromLong(node->holds_subquery);
+}
+
+// --------------------------------------------------------------------------------------------------
+// rebuilding
+
+// map_operands(node, change): the node with `change` applied to each expression directly in it.
+PyObject* map_operands(PyObject*, PyObject* args) {
+  PyObject *object = nullptr, *callable = nullptr;
+  if (!PyArg_ParseTuple(args, "OO", &object, &callable)) return nullptr;
+  Node* const node = asked(object);
+  const Depth depth;
+  if (node == nullptr || !depth) return nullptr;
+  return rebuilt(node,
+                 [&](Node* part) { return PyObject_CallFunctionObjArgs(callable, part->object(), nullptr); });
+}
+
+PyObject* mapped(Node* node, PyObject* callable) {
+  const Depth depth;
+  if (!depth) return nullptr;
+  const Ref inner(rebuilt(node, [&](Node* part) { return mapped(part, callable); }));
+  return inner ? PyObject_CallFunctionObjArgs(callable, inner.get(), nullptr) : nullptr;
+}
+
+// map_expr(node, change): the expression rebuilt from the leaves up, `change` applied to every part after its
+// operands.
+PyObject* map_expr(PyObject*, PyObject* args) {
+  PyObject *object = nullptr, *callable = nullptr;
+  if (!PyArg_ParseTuple(args, "OO", &object, &callable)) return nullptr;
+  Node* const node = asked(object);
+  return node == nullptr ? nullptr : mapped(node, callable);
+}
+
+// The node with each reference in it changed; what reads no column is not looked at.
+template <class Change>
+PyObject* with_references(Node* node, const Change& change) {
+  if (node->cls->role == Role::kReference) return change(node);
+  if (!node->reads_columns()) return Ref::of(node->object()).release();
+  const Depth depth;
+  if (!depth) return nullptr;
+  return rebuilt(node, [&](Node* part) { return with_references(part, change); });
+}
+
+PyObject* moved_to(Node* reference, PyObject* position) {
+  if (position == nullptr) return nullptr;
+  const std::span<PyObject*> fields = reference->fields();
+  std::vector<PyObject*> values(fields.begin(), fields.end());
+  values[0] = position;
+  return intern(*reference->cls, values);
+}
+
+// remap(node, positions): with column i moved to positions[i].
+PyObject* remap(PyObject*, PyObject* args) {
+  PyObject *object = nullptr, *positions = nullptr;
+  if (!PyArg_ParseTuple(args, "OO", &object, &positions)) return nullptr;
+  Node* const node = asked(object);
+  if (node == nullptr) return nullptr;
+  return with_references(node, [&](Node* reference) {
+    const Ref position(PyObject_GetItem(positions, reference->fields()[0]));
+    return moved_to(reference, position.get());
+  });
+}
+
+// shift(node, by): with every column moved by `by` positions.
+PyObject* shift(PyObject*, PyObject* args) {
+  PyObject *object = nullptr, *by = nullptr;
+  if (!PyArg_ParseTuple(args, "OO", &object, &by)) return nullptr;
+  Node* const node = asked(object);
+  if (node == nullptr) return nullptr;
+  return with_references(node, [&](Node* reference) {
+    const Ref position(PyNumber_Add(reference->fields()[0], by));
+    return moved_to(reference, position.get());
+  });
+}
+
+// substitute(node, replacements): with column i replaced by replacements[i].
+PyObject* substitute(PyObject*, PyObject* args) {
+  PyObject *object = nullptr, *replacements = nullptr;
+  if (!PyArg_ParseTuple(args, "OO", &object, &replacements)) return nullptr;
+  Node* const node = asked(object);
+  if (node == nullptr) return nullptr;
+  return with_references(
+      node, [&](Node* reference) { return PyObject_GetItem(replacements, reference->fields()[0]); });
+}
+
+PyMethodDef functions[] = {
+    {"operands", operands, METH_O, nullptr},
+    {"walk", walk, METH_O, nullptr},
+    {"column_mask", column_mask, METH_O, nullptr},
+    {"holds_subquery", holds_subquery, METH_O, nullptr},
+    {"map_operands", map_operands, METH_VARARGS, nullptr},
+    {"map_expr", map_expr, METH_VARARGS, nullptr},
+    {"remap", remap, METH_VARARGS, nullptr},
+    {"shift", shift, METH_VARARGS, nullptr},
+    {"substitute", substitute, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+Node* asked(PyObject* object) {
+  Node* const node = node_of(object);
+  if (node == nullptr) PyErr_Format(PyExc_TypeError, "%R is not a node", object);
+  return node;
+}
+
+bool add_traversals(PyObject* module) {
+  return PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace bireme::nodes
