@@ -118,6 +118,18 @@ PyObject* call_node(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return intern(*cls, values);
 }
 
+// replaced(node, **fields): the node with some fields changed.
+PyObject* replaced(PyObject*, PyObject* args, PyObject* kwargs) {
+  Node* const node = tuple_size(args) == 1 ? node_of(tuple_item(args, 0)) : nullptr;
+  if (node == nullptr) return PyErr_Format(PyExc_TypeError, "replaced takes a node, and fields by name");
+  const std::span<PyObject*> fields = node->fields();
+  std::array<PyObject*, kFieldsMax> places{};
+  std::copy(fields.begin(), fields.end(), places.begin());
+  const std::span<PyObject*> values(places.data(), fields.size());
+  if (kwargs != nullptr && !place_named(*node->cls, kwargs, 0, values)) return refuse_call(*node->cls);
+  return intern(*node->cls, values);
+}
+
 void end_node(PyObject* self) {
   auto* const node = reinterpret_cast<Node*>(self);
   if (node->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
@@ -248,6 +260,8 @@ PyObject* node_count(PyObject*, PyObject*) {
 
 PyMethodDef functions[] = {
     {"make_class", make_class, METH_VARARGS, nullptr},
+    {"replaced", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&replaced)),
+     METH_VARARGS | METH_KEYWORDS, nullptr},
     {"remember", remember, METH_VARARGS, nullptr},
     {"note", note, METH_VARARGS, nullptr},
     {"drop_unused", drop_unused, METH_NOARGS, nullptr},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import duckdb
 import pyarrow as pa
@@ -17,6 +16,7 @@ from support.rows import difference
 from support.tpc_data import query_texts, tables, tpcds_folder, tpch_folder
 
 import bireme as bm
+from bireme.data.node import replaced
 from bireme.operators.stage import PipelineStage
 from bireme.plan import lookups, share_filtered, share_scans
 from bireme.plan.physical import Lookup, ScanSource
@@ -247,8 +247,8 @@ def test_a_broken_lookup_is_found(tpch: bm.Session) -> None:
         read = pipeline.source
         source = ScanSource(read.table, read.version, read.columns, read.filters, (lookup,))
         changed = [*dag.pipelines]
-        changed[index] = replace(pipeline, source=source, after=after)
-        return list(complaints(replace(dag, pipelines=tuple(changed))))
+        changed[index] = replaced(pipeline, source=source, after=after)
+        return list(complaints(replaced(dag, pipelines=tuple(changed))))
 
     right, after = dag.pipelines[index].source.lookups[0], dag.pipelines[index].after
     assert not broken(right, after)

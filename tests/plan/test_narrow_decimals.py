@@ -27,7 +27,7 @@ from bireme.plan.physical import AggregateStep, GroupSpec
 from bireme.plan.relation import Aggregate, Filter, Join, JoinKind, Project, Scan, Union
 from bireme.plan.rules.narrow_decimals import narrow_decimals
 from bireme.plan.source import TableStatistics
-from bireme.plan.statistics.bounds import Bounds, Range
+from bireme.plan.statistics.bounds import Range
 from bireme.storage.arrow_table import open_arrow
 
 _WIDE = decimal(38, 2)
@@ -105,7 +105,7 @@ def test_a_join_by_the_keys_of_a_grouping_multiplies_no_rows(sources):
     table = scan(sources)
     groups = summed(table, column(table, "small"), [column(table, "g")])
     joined = Join(table, groups, JoinKind.INNER, (column(table, "g"),), (Column(0, INT64),))
-    bounds = Bounds(context_over(sources).estimates.samples.statistics)
+    bounds = context_over(sources).bounds
     assert bounds.rows(joined) == 5
     assert bounds.rows(Join(table, table, JoinKind.INNER, (column(table, "g"),), (column(table, "g"),))) == 25
 
@@ -233,7 +233,7 @@ def test_bounds_hold_and_narrowed_sums_are_the_same(sources, connection, data):
         expected = connection.execute(to_sql(plan)).fetchall()
     except (duckdb.OutOfRangeException, duckdb.ConversionException):
         return  # an overflow by the declared types
-    found = Bounds(context_over(sources).estimates.samples.statistics).value(table, expr)
+    found = context_over(sources).bounds.value(table, expr)
     assert found is not None
     for (value,) in values:
         assert value is None or found.low <= Decimal(value).scaleb(expr.type.scale) <= found.high
@@ -244,7 +244,7 @@ def test_bounds_hold_and_narrowed_sums_are_the_same(sources, connection, data):
 
 def test_bounds_of_a_sum_hold_for_one_row_and_for_all(sources):
     table = scan(sources)
-    bounds = Bounds(context_over(sources).estimates.samples.statistics)
+    bounds = context_over(sources).bounds
     assert bounds.column(summed(table, column(table, "small")), 0) == Range(-225 * 5, 9999 * 5)
     assert bounds.column(Aggregate(table, (), (Aggregation("count_star", (), INT64),), ("n",)), 0) == Range(0, 5)
 

@@ -35,6 +35,9 @@ def make_class(
 ) -> type:
     """A class of nodes without methods; defaults are those of the last fields. A base has no nodes of its own."""
 
+def replaced(node: _Node, /, **fields: Any) -> _Node:
+    """The node with some fields changed."""
+
 def remember(node: Node, value: object, /) -> None:
     """Keeps `value` as the node's `_memo`."""
 

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform, overload
 from bireme.data import _nodes
 
 # What each of these does is said in `_nodes.pyi`.
+replaced = _nodes.replaced
 remember = _nodes.remember
 note = _nodes.note
 drop_unused = _nodes.drop_unused

@@ -6,9 +6,11 @@ in is `placement`.
 
 from __future__ import annotations
 
+from typing import Final
+
 from bireme.data.choice import Choice
+from bireme.data.node import Node, node
 from bireme.data.tier import Tier
-from bireme.records import dataclass
 
 
 class DeviceKind(Choice):
@@ -19,8 +21,8 @@ class DeviceKind(Choice):
     GPU = "gpu"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hint:
+@node
+class Hint(Node):
     """Placement advice for one pipeline or edge.
 
     `rows_expected` and `bytes_expected` are of the output (of all of it). `next_use` is the position of the first
@@ -38,3 +40,6 @@ class Hint:
     partitions: int = 1
     prefetch_depth: int = 4
     affinity: int | None = None
+
+
+NO_HINT: Final = Hint()

@@ -8,10 +8,10 @@ is made to wait, so that has to drop most rows and to be much smaller than the s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from operator import itemgetter
 from typing import Final
 
+from bireme.data.node import replaced
 from bireme.plan.membership import Member, MemberEstimates, Memberships, scans
 from bireme.plan.physical import Dag, Lookup, Pipeline, ScanSource
 from bireme.plan.pipeline_order import PipelineOrder, in_order
@@ -100,6 +100,6 @@ def _applied(dag: Dag, chosen: dict[int, list[_Choice]], order: PipelineOrder) -
         lookups = tuple([Lookup(each.member.table, each.member.columns, round(each.kept, 6)) for each in choices])
         asking = ScanSource(source.table, source.version, source.columns, source.filters, lookups, source.row_numbers)
         after = tuple(sorted({*pipeline.after, *order.added.get(number, ())}))
-        pipelines[number] = replace(pipeline, source=asking, after=after)
-    made = replace(dag, pipelines=tuple(pipelines))
+        pipelines[number] = replaced(pipeline, source=asking, after=after)
+    made = replaced(dag, pipelines=tuple(pipelines))
     return in_order(made) if order.added else made

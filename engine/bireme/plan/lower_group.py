@@ -8,10 +8,10 @@ has been: `arrange_finals` sees to that. What it looks at is the finished Dag.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bireme.data.ids import EdgeId
+from bireme.data.node import replaced
 from bireme.data.schema import Schema
 from bireme.data.types import DataType, Field, Kind
 from bireme.errors import EngineBug, Unsupported
@@ -173,7 +173,7 @@ def _arranged(dag: Dag, position: int, sink: GroupSink, finals: Finals) -> Dag:
     if _leaves_late(dag, finals.edge):
         return dag
     scan, merge = edge.producers
-    return _with_edges(dag, {finals.edge: replace(edge, producers=(merge, scan))})
+    return _with_edges(dag, {finals.edge: replaced(edge, producers=(merge, scan))})
 
 
 def _programs_moved(dag: Dag, position: int, sink: GroupSink, finals: Finals) -> Dag:
@@ -191,16 +191,16 @@ def _programs_moved(dag: Dag, position: int, sink: GroupSink, finals: Finals) ->
     schemas = reader.schemas[: count + 1]
     merge = next(one for one in dag.pipelines if one.id in edge.producers and one.id != dag.pipelines[position].id)
     changed = {
-        dag.pipelines[position].id: replace(
+        dag.pipelines[position].id: replaced(
             dag.pipelines[position],
             sink=GroupSink(sink.edge, sink.spec, Finals(finals.edge, finals.key, finals.column, tuple(moved), schemas)),
         ),
-        merge.id: replace(merge, steps=(*merge.steps, *moved), schemas=(*merge.schemas, *schemas[1:])),
-        reader.id: replace(reader, steps=reader.steps[count:], schemas=reader.schemas[count:]),
+        merge.id: replaced(merge, steps=(*merge.steps, *moved), schemas=(*merge.schemas, *schemas[1:])),
+        reader.id: replaced(reader, steps=reader.steps[count:], schemas=reader.schemas[count:]),
     }
     pipelines = tuple([changed.get(one.id, one) for one in dag.pipelines])
-    narrowed = replace(edge, schema=schemas[-1], hint=replace(edge.hint, rows_expected=reader.hint.rows_expected))
-    return _with_edges(replace(dag, pipelines=pipelines), {finals.edge: narrowed})
+    narrowed = replaced(edge, schema=schemas[-1], hint=replaced(edge.hint, rows_expected=reader.hint.rows_expected))
+    return _with_edges(replaced(dag, pipelines=pipelines), {finals.edge: narrowed})
 
 
 def _waits_for_scalar(step: ProgramStep) -> bool:
@@ -224,4 +224,4 @@ def _waits(dag: Dag, pipeline: Pipeline) -> bool:
 
 
 def _with_edges(dag: Dag, changed: dict[EdgeId, Edge]) -> Dag:
-    return replace(dag, edges=tuple([changed.get(edge.id, edge) for edge in dag.edges]))
+    return replaced(dag, edges=tuple([changed.get(edge.id, edge) for edge in dag.edges]))

@@ -10,17 +10,14 @@ Lowering from relations is in `lower`; running, in `operators` (what a task does
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from bireme.data.choice import Choice
 from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.node import Node, node
 from bireme.data.schema import Schema
 from bireme.data.types import DataType
 from bireme.plan.expr import Expr, Literal, SortKey, WindowCall
-from bireme.plan.hint import Hint
+from bireme.plan.hint import NO_HINT, Hint
 from bireme.plan.relation import JoinKind
-from bireme.records import dataclass
 
 # ---------------------------------------------------------------------------------------------- sources
 
@@ -357,8 +354,8 @@ class Scalar(Expr):
 # --------------------------------------------------------------------------------------------- the Dag
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+@node
+class Pipeline(Node):
     """One pipeline. It may start when all in `after` are done; `schemas` are those after its source and each step."""
 
     id: PipelineId
@@ -368,11 +365,11 @@ class Pipeline:
     sink: Sink
     after: tuple[PipelineId, ...]
     schemas: tuple[Schema, ...]
-    hint: Hint = field(default_factory=Hint)
+    hint: Hint = NO_HINT
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+@node
+class Edge(Node):
     """Where batches wait between pipelines.
 
     `producers` in the order in which their batches count (a union's inputs); `consumers` each read every batch. An
@@ -386,11 +383,11 @@ class Edge:
     consumers: tuple[PipelineId, ...]
     partitions: int = 1
     ordered: bool = False
-    hint: Hint = field(default_factory=Hint)
+    hint: Hint = NO_HINT
 
 
-@dataclass(frozen=True, slots=True)
-class Dag:
+@node
+class Dag(Node):
     """What a worker runs, pipelines after those they need. `result`, an ordered edge, is read by the caller alone."""
 
     pipelines: tuple[Pipeline, ...]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from bireme.data.ids import PipelineId
+from bireme.data.node import replaced
 from bireme.plan.physical import Dag, EdgeSource
 
 
@@ -71,13 +71,13 @@ def in_order(dag: Dag) -> Dag:
         return tuple([numbers[each] for each in pipelines])
 
     pipelines = [
-        replace(dag.pipelines[old], id=numbers[old], after=tuple(sorted(renumbered(dag.pipelines[old].after))))
+        replaced(dag.pipelines[old], id=numbers[old], after=tuple(sorted(renumbered(dag.pipelines[old].after))))
         for old in sequence
     ]
     edges = [
-        replace(edge, producers=renumbered(edge.producers), consumers=renumbered(edge.consumers)) for edge in dag.edges
+        replaced(edge, producers=renumbered(edge.producers), consumers=renumbered(edge.consumers)) for edge in dag.edges
     ]
-    return replace(dag, pipelines=tuple(pipelines), edges=tuple(edges))
+    return replaced(dag, pipelines=tuple(pipelines), edges=tuple(edges))
 
 
 def _bits(numbers: Iterable[PipelineId]) -> int:

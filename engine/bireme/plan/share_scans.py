@@ -11,10 +11,10 @@ edge stays small. Which rows are looked up by whom in other scans is in `lookups
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 from bireme.data.ids import EdgeId, PipelineId
+from bireme.data.node import replaced
 from bireme.data.schema import Schema
 from bireme.plan.draft import is_identity
 from bireme.plan.expr import Column, Expr
@@ -130,7 +130,7 @@ def _shared(dag: Dag, common: _Common, built: PipelineId, rows: float) -> Dag:
         pipelines[pipeline.id] = _reading(pipeline, source, columns, schema, EdgeSource(edge, take))
     readers = tuple([pipeline.id for pipeline, _ in common.readers])
     taken = Edge(edge, "shared", schema, (scan.id,), readers, 1, True, hint)
-    return replace(dag, pipelines=tuple(pipelines), edges=(*dag.edges, taken))
+    return replaced(dag, pipelines=tuple(pipelines), edges=(*dag.edges, taken))
 
 
 def _lookup(common: _Common, columns: tuple[int, ...], schema: Schema) -> tuple[ScanSource, ProbeStep]:
@@ -152,8 +152,8 @@ def _reading(
     own = pipeline.schemas[0]
     exprs = tuple([Column(columns.index(column), own[place].type) for place, column in enumerate(source.columns)])
     if is_identity(exprs, schema):
-        return replace(pipeline, name="shared", source=taken)
+        return replaced(pipeline, name="shared", source=taken)
     step = ProgramStep(None, exprs, own.names)
-    return replace(
+    return replaced(
         pipeline, name="shared", source=taken, steps=(step, *pipeline.steps), schemas=(schema, *pipeline.schemas)
     )

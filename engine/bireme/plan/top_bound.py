@@ -7,15 +7,15 @@ step could fail for some row the scan keeps all, or it would depend on the order
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
+from bireme.data.node import replaced
 from bireme.data.types import DataType, Kind
 from bireme.plan.expr import Column, Expr, SortKey
 from bireme.plan.physical import Dag, Pipeline, ProbeStep, ProgramStep, ScanSource, Step, TopBound, TopSink
 from bireme.plan.raises import may_raise
 from bireme.plan.relation import JoinKind
-from bireme.plan.tree import column_mask, columns_used, remap, substitute
+from bireme.plan.tree import column_mask, columns_used, remap, substitute, unchanged
 
 # What these give holds the row of the stream that it comes from, and they need no other row of it.
 _OF_THE_STREAM: Final = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK})
@@ -28,7 +28,8 @@ def is_bounding(kind: DataType) -> bool:
 
 def with_bounds(dag: Dag) -> Dag:
     """The same Dag with bounds in its scans."""
-    return replace(dag, pipelines=tuple([_bounded(pipeline) for pipeline in dag.pipelines]))
+    pipelines = tuple([_bounded(pipeline) for pipeline in dag.pipelines])
+    return dag if unchanged(dag.pipelines, pipelines) else replaced(dag, pipelines=pipelines)
 
 
 def _bounded(pipeline: Pipeline) -> Pipeline:
@@ -43,7 +44,7 @@ def _bounded(pipeline: Pipeline) -> Pipeline:
     bounded = ScanSource(
         source.table, source.version, source.columns, source.filters, source.lookups, source.row_numbers, bound
     )
-    return replace(pipeline, source=bounded)
+    return replaced(pipeline, source=bounded)
 
 
 def _at_the_scan(expr: Expr, pipeline: Pipeline) -> Expr | None:

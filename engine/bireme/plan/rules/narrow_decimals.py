@@ -57,7 +57,7 @@ Types = tuple[DataType, ...]
 
 def narrow_decimals(plan: Rel, context: PlanContext) -> Rel:
     """The same plan, computed in decimals of 18 digits as far as that is proved to be enough."""
-    return _Narrowing(Bounds(context.estimates.samples.statistics)).restored(plan)
+    return _Narrowing(context.bounds).restored(plan)
 
 
 def _narrowed_type(kind: DataType, values: Range | None) -> DataType | None:

@@ -23,6 +23,8 @@ def apply_local(graph: JoinGraph) -> None:
         else:
             local.setdefault(leaf, []).append(predicate.expr)
     for group in graph.classes:
+        if len(set(group.units)) == len(group.units):
+            continue  # no two members read the same units
         for leaf, unit in enumerate(graph.units):
             if unit.attachment is None:
                 inside = _members_within(group, 1 << leaf)

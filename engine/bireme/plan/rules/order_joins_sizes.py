@@ -215,6 +215,8 @@ def _corrections(graph: JoinGraph, estimator: Estimator) -> list[tuple[int, floa
 
     Pairs form a forest: a third relation that is compared with two others by the same columns adds one correction.
     """
+    if len(graph.classes) < 2:
+        return []
     linked = list(range(len(graph.units)))
 
     def root(unit: int) -> int:

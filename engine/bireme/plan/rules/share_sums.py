@@ -20,7 +20,7 @@ from bireme.plan.tree import all_columns, map_where
 
 def share_sums(plan: Rel, context: PlanContext) -> Rel:
     """`plan` with such sums shared."""
-    bounds = Bounds(context.estimates.samples.statistics)
+    bounds = context.bounds
     return map_where(plan, _is_shared, lambda rel: _shared(rel, bounds))
 
 

@@ -30,6 +30,7 @@ from bireme.plan.relation import (
     Window,
 )
 from bireme.plan.source import TableStatistics
+from bireme.plan.statistics.cache import StatisticsCache
 
 _EXACT: Final = Context(prec=80, traps=[Inexact])
 _LEFT_ROWS: Final = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK, JoinKind.SINGLE})
@@ -84,10 +85,13 @@ def summed(values: Range, count: int) -> Range:
 
 
 class Bounds:
-    """Bounds for the relations of one run of the planner; `statistics` finds a table's metadata."""
+    """Bounds for the relations of one run of the planner; `statistics` finds a table's metadata, and what was made of
+    that is kept in the `cache` for later queries (scans name the table's version).
+    """
 
-    def __init__(self, statistics: Callable[[str, str], TableStatistics]) -> None:
+    def __init__(self, statistics: Callable[[str, str], TableStatistics], cache: StatisticsCache) -> None:
         self._statistics = statistics
+        self._cache = cache
         self._rows: dict[Rel, int | None] = {}
         self._columns: dict[tuple[Rel, int], Range | None] = {}
 
@@ -114,6 +118,15 @@ class Bounds:
 
     def table(self, scan: Scan) -> TableStatistics:
         return self._statistics(scan.table, scan.version)
+
+    def scanned(self, scan: Scan, index: int) -> Range | None:
+        """Where the values of a scan's column lie by the metadata of its table."""
+        key = ("range", scan.table, scan.version, scan.columns[index])
+        found: tuple[Range | None] | None = self._cache.get(key)
+        if found is None:
+            found = (_table_range(self.table(scan), scan.columns[index], scan.schema.fields[index].type),)
+            self._cache.put(key, found)
+        return found[0]
 
 
 def _within(found: Range | None, natural: Range) -> Range:
@@ -185,7 +198,7 @@ def _call_range(function: str, args: Sequence[Expr], kind: DataType, found: Sequ
 def _column_range(bounds: Bounds, rel: Rel, index: int) -> Range | None:
     match rel:
         case Scan():
-            return _table_range(bounds.table(rel), rel.columns[index], rel.schema.fields[index].type)
+            return bounds.scanned(rel, index)
         case Values(rows):
             return union([bounds.value(rel, row[index]) for row in rows]) if rows else _NONE_OR_ZERO
         case Project(source, exprs):

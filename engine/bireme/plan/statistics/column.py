@@ -10,16 +10,16 @@ import math
 from decimal import Decimal
 from typing import Final, NamedTuple
 
+from bireme.data.node import Node, node
 from bireme.data.types import DataType, Kind
 from bireme.plan.expr import Value
-from bireme.records import dataclass
 
 _EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
 _DISCRETE: Final = frozenset({Kind.DATE, Kind.BOOL})
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+@node
+class Origin(Node):
     """The column of a table whose values a column of a relation passes on unchanged."""
 
     table: str
@@ -34,8 +34,8 @@ class Within(NamedTuple):
     distinct: float
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnEstimate:
+@node
+class ColumnEstimate(Node):
     """An estimate of one column.
 
     `distinct` counts the values that occur in the relation. `domain` counts those of which a join partner's value is

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from bireme.data.node import replaced
 from bireme.data.types import Kind
 from bireme.plan.expr import Aggregation, Call, Case, Cast, Expr, Literal, ScalarSubquery
 from bireme.plan.relation import Rel
@@ -27,25 +27,13 @@ def constant(literal: Literal) -> ColumnEstimate:
 
 
 def with_distinct(column: ColumnEstimate, distinct: float) -> ColumnEstimate:
-    """The column with another number of distinct values (`dataclasses.replace` is too slow for this)."""
-    return ColumnEstimate(
-        distinct,
-        column.domain,
-        column.low,
-        column.high,
-        column.null_share,
-        column.mean_bytes,
-        column.unique,
-        column.origin,
-        column.mean,
-        column.deviation,
-        column.within,
-    )
+    """The column with another number of distinct values."""
+    return replaced(column, distinct=distinct)
 
 
 def as_key(column: ColumnEstimate, groups: float) -> ColumnEstimate:
     """The column as the only key of a grouping."""
-    return replace(column, distinct=min(column.distinct, groups), unique=True, null_share=0.0)
+    return replaced(column, distinct=min(column.distinct, groups), unique=True, null_share=0.0)
 
 
 def merged(columns: Sequence[ColumnEstimate], rows: float) -> ColumnEstimate:
@@ -72,7 +60,9 @@ def estimate(estimator: Estimator, rel: Rel, expr: Expr) -> ColumnEstimate:
             inner = estimator.expression(rel, arg)
             widened = kind.is_numeric or kind.is_temporal
             return (
-                replace(inner, mean_bytes=float(kind.width_bytes)) if widened else _other(estimator, rel, [inner], expr)
+                replaced(inner, mean_bytes=float(kind.width_bytes))
+                if widened
+                else _other(estimator, rel, [inner], expr)
             )
         case ScalarSubquery(plan):
             assert isinstance(plan, Rel)
@@ -117,7 +107,7 @@ def _arithmetic(
     if left.mean is not None and left.deviation is not None and right.low is not None and right.low == right.high:
         mean, deviation = _scaled(function, left.mean, left.deviation, right.low)
     if left.low is None or left.high is None or right.low is None or right.high is None:
-        return replace(plain, mean=mean, deviation=deviation)
+        return replaced(plain, mean=mean, deviation=deviation)
     match function:
         case "add":
             low, high = left.low + right.low, left.high + right.high
@@ -128,7 +118,7 @@ def _arithmetic(
             low, high = min(corners), max(corners)
     bound = values_in_range(expr.type, low, high)
     distinct = min(plain.distinct, bound)
-    return replace(plain, low=low, high=high, distinct=distinct, domain=distinct, mean=mean, deviation=deviation)
+    return replaced(plain, low=low, high=high, distinct=distinct, domain=distinct, mean=mean, deviation=deviation)
 
 
 def _scaled(function: str, mean: float, deviation: float, by: float) -> tuple[float, float]:
@@ -157,18 +147,18 @@ def aggregated(estimator: Estimator, source: Rel, call: Aggregation, groups: flo
     distinct = max(groups, 1.0)
     plain = ColumnEstimate(distinct, distinct, mean_bytes=float(call.type.width_bytes))
     if call.function in ("count", "count_star"):
-        return replace(plain, mean=size, deviation=math.sqrt(size))
+        return replaced(plain, mean=size, deviation=math.sqrt(size))
     if not call.args:
         return plain
     arg = estimator.expression(source, call.args[0])
     if call.function in ("min", "max", "any_value", "first", "last"):
         # One of the column's own values: compared with that column, it belongs to the key of the group.
         found = min(distinct, arg.distinct)
-        return replace(plain, low=arg.low, high=arg.high, distinct=found, domain=arg.domain, origin=arg.origin)
+        return replaced(plain, low=arg.low, high=arg.high, distinct=found, domain=arg.domain, origin=arg.origin)
     known = moments(arg)
     if known is None or call.function not in ("sum", "avg"):
         return plain
     mean, variance = known
     if call.function == "avg":
-        return replace(plain, low=arg.low, high=arg.high, mean=mean, deviation=math.sqrt(variance / max(size, 1.0)))
-    return replace(plain, mean=size * mean, deviation=math.sqrt(size * (variance + mean * mean)))
+        return replaced(plain, low=arg.low, high=arg.high, mean=mean, deviation=math.sqrt(variance / max(size, 1.0)))
+    return replaced(plain, mean=size * mean, deviation=math.sqrt(size * (variance + mean * mean)))

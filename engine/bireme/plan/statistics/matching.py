@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from bireme.data.node import replaced
 from bireme.plan import tree
 from bireme.plan.expr import Expr
 from bireme.plan.relation import Join, JoinKind, Rel
@@ -144,7 +144,7 @@ def join_column(estimator: Estimator, rel: Join, index: int) -> ColumnEstimate:
     changed = expression.with_distinct(column, distinct)
     if nulls == column.null_share and within is column.within:
         return changed
-    return replace(changed, null_share=nulls, within=within)
+    return replaced(changed, null_share=nulls, within=within)
 
 
 def _partner(rel: Join, on_left: bool, at: int) -> Expr | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from bireme.data.node import replaced
 from bireme.plan import tree
 from bireme.plan.expr import Call, Case, Cast, Column, Expr, InList, Literal, ScalarSubquery
 from bireme.plan.relation import Rel
@@ -169,7 +169,7 @@ def _is_equality(part: Expr, index: int) -> bool:
 
 def _scaled(column: ColumnEstimate, kept: float) -> ColumnEstimate:
     kept = min(1.0, kept)
-    return replace(column, distinct=max(column.distinct * kept, 1.0), domain=max(column.domain * kept, 1.0))
+    return replaced(column, distinct=max(column.distinct * kept, 1.0), domain=max(column.domain * kept, 1.0))
 
 
 def _bounded(estimator: Estimator, rel: Rel, column: ColumnEstimate, function: str, other: Expr) -> ColumnEstimate:
@@ -177,7 +177,7 @@ def _bounded(estimator: Estimator, rel: Rel, column: ColumnEstimate, function: s
         return column
     limit = estimator.expression(rel, other)
     if function == "eq":
-        return replace(column, distinct=1.0, domain=1.0, low=limit.low, high=limit.high)
+        return replaced(column, distinct=1.0, domain=1.0, low=limit.low, high=limit.high)
     if function == "ne" or limit.low is None or column.low is None or column.high is None:
         return column
     low, high = column.low, column.high
@@ -187,4 +187,4 @@ def _bounded(estimator: Estimator, rel: Rel, column: ColumnEstimate, function: s
         low = max(low, limit.low)
     width = column.high - column.low
     kept = max(0.0, high - low) / width if width > 0 else 1.0
-    return replace(_scaled(column, kept), low=low, high=max(low, high))
+    return replaced(_scaled(column, kept), low=low, high=max(low, high))
