@@ -6,10 +6,10 @@ work like any other: it runs as room is there, waits for a caller who is slow, a
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from bireme.data.ids import EdgeId, PipelineId
+from bireme.data.node import replaced
 from bireme.data.schema import Schema
 from bireme.data.types import BINARY, INT64, Field
 from bireme.plan.hint import Hint
@@ -38,6 +38,6 @@ def as_parquet(dag: Dag, *, run_bytes_max: int) -> Dag:
         (rows.schema, ROW_GROUPS),
         hint,
     )
-    edges = [replace(each, consumers=(pipeline,)) if each.id == rows.id else each for each in dag.edges]
+    edges = [replaced(each, consumers=(pipeline,)) if each.id == rows.id else each for each in dag.edges]
     result = Edge(edge, "file", ROW_GROUPS, (pipeline,), (), 1, True, hint)
     return place(Dag((*dag.pipelines, encoding), (*edges, result), edge, ROW_GROUPS))

@@ -10,10 +10,10 @@ that share what a join table leaves of them are in `share_scans`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 from bireme.data.ids import EdgeId, PipelineId
+from bireme.data.node import replaced
 from bireme.data.schema import Schema
 from bireme.plan.draft import is_identity
 from bireme.plan.expr import Column, Expr
@@ -103,7 +103,7 @@ def _shared(dag: Dag, readers: Sequence[_Reader], rows: int) -> Dag:
         pipelines[each.pipeline.id] = _reading(each, wanted, schema, taken)
     consumers = tuple([each.pipeline.id for each in readers])
     made = Edge(edge, "shared", schema, (number,), consumers, 1, True, hint)
-    return replace(dag, pipelines=tuple(pipelines), edges=(*dag.edges, made))
+    return replaced(dag, pipelines=tuple(pipelines), edges=(*dag.edges, made))
 
 
 def _widest(readers: Sequence[_Reader]) -> tuple[ScanSource, Schema]:
@@ -125,6 +125,6 @@ def _reading(reader: _Reader, wanted: Sequence[int], schema: Schema, taken: Edge
     exprs = tuple([remap(expr, places) for expr in step.exprs])
     schemas = schema, *pipeline.schemas[1:]
     if is_identity(exprs, schema) and pipeline.schemas[1] == schema:
-        return replace(pipeline, name="shared", source=taken, steps=pipeline.steps[1:], schemas=schemas[1:])
+        return replaced(pipeline, name="shared", source=taken, steps=pipeline.steps[1:], schemas=schemas[1:])
     steps = ProgramStep(None, exprs, step.names), *pipeline.steps[1:]
-    return replace(pipeline, name="shared", source=taken, steps=steps, schemas=schemas)
+    return replaced(pipeline, name="shared", source=taken, steps=steps, schemas=schemas)

@@ -25,8 +25,6 @@ from bireme.plan.tree import (
     remap,
     select,
     shift,
-    subplans,
-    subplans,
     walk,
     with_inputs,
 )
@@ -143,7 +141,7 @@ def _is_plain_row(rel: Rel) -> bool:
     """Whether `rel` computes one row from constants and outer columns alone."""
     if not isinstance(rel, Project) or not isinstance(rel.input, Values) or len(rel.input.rows) != 1:
         return False
-    return not rel.input.row_schema.fields and not any(subquery_plans(expr) for expr in rel.exprs)
+    return not rel.input.row_schema.fields and not holds_subquery(rel)
 
 
 def _can_pad(rel: Apply) -> bool:

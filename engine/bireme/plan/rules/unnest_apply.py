@@ -18,7 +18,7 @@ OuterColumns = frozenset[OuterColumn]
 NONE: Final[OuterColumns] = frozenset()
 
 
-@node
+@node(inputs=("left", "right"))
 class Apply(Rel):
     """A join whose right side is evaluated anew for each left row; exists only inside the rule `unnest`.
 
@@ -33,10 +33,6 @@ class Apply(Rel):
     operands: tuple[Expr, ...] = ()
     condition: Expr | None = None
     null_aware: bool = False
-
-    @property
-    def inputs(self) -> tuple[Rel, ...]:
-        return (self.left, self.right)
 
     def _derive(self) -> Schema:
         return join_schema(self.left.schema, self.right.schema, self.kind, self.null_aware)
