@@ -112,23 +112,27 @@ PyObject* over_inputs(Node* node, const Next& next) {
   return is_new ? intern(*node->cls, values) : Ref::of(node->object()).release();
 }
 
-// with_inputs(rel, inputs): the relation over other inputs.
+// with_inputs(rel, inputs): the relation over other inputs; of a union there may be fewer or more.
 PyObject* with_inputs(PyObject*, PyObject* args) {
   PyObject *object = nullptr, *inputs = nullptr;
   if (!PyArg_ParseTuple(args, "OO", &object, &inputs)) return nullptr;
   Node* const node = asked(object);
   const Ref fresh(node == nullptr ? nullptr : PySequence_Tuple(inputs));
   if (!fresh) return nullptr;
-  Py_ssize_t at = 0;
-  Ref made(over_inputs(node, [&](PyObject*) -> PyObject* {
-    if (at < tuple_size(fresh.get())) return Ref::of(tuple_item(fresh.get(), at++)).release();
-    ++at;
-    return PyErr_Format(PyExc_ValueError, "%R reads more relations than it is given", object);
-  }));
-  if (made && at != tuple_size(fresh.get())) {
-    return PyErr_Format(PyExc_ValueError, "%R reads fewer relations than it is given", object);
+  const std::vector<size_t>& fields = node->cls->inputs;
+  std::vector<PyObject*> values(node->fields().begin(), node->fields().end());
+  if (fields.size() == 1 && PyTuple_Check(values[fields[0]])) {
+    values[fields[0]] = fresh.get();
+    return intern(*node->cls, values);
   }
-  return made.release();
+  if (tuple_size(fresh.get()) != static_cast<Py_ssize_t>(fields.size())) {
+    return PyErr_Format(PyExc_ValueError, "%R reads %zu relations, and is given %zd", object, fields.size(),
+                        tuple_size(fresh.get()));
+  }
+  for (size_t index = 0; index < fields.size(); ++index) {
+    values[fields[index]] = tuple_item(fresh.get(), static_cast<Py_ssize_t>(index));
+  }
+  return intern(*node->cls, values);
 }
 
 // The node with the plans of subqueries in its expressions changed.

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from bireme.data import node
-from bireme.data.types import BOOL, FLOAT64, INT64, STRING
+from bireme.data.schema import Schema
+from bireme.data.types import BOOL, FLOAT64, INT64, STRING, Field
 from bireme.plan.expr import Call, Column, Expr, Literal
-from bireme.plan.tree import column_mask, equal, remap, shift, substitute
+from bireme.plan.relation import Limit, Union, Values
+from bireme.plan.tree import column_mask, equal, remap, shift, substitute, with_inputs
 
 # As in native/nodes/table.hpp.
 _NODES_KEPT = 16_384
@@ -150,3 +152,12 @@ def test_threads_that_make_one_node_at_once_get_one_object() -> None:
         thread.join()
     for nodes in zip(*made, strict=True):
         assert all(each is nodes[0] for each in nodes)
+
+
+def test_a_union_may_read_fewer_relations_and_others_as_many_as_they_do() -> None:
+    rows = [Values(((Literal(number, INT64),),), Schema((Field("x", INT64),))) for number in range(3)]
+    union = Union(tuple(rows))
+    assert with_inputs(union, rows) is union
+    assert with_inputs(union, rows[:2]) is Union(tuple(rows[:2]))
+    with pytest.raises(ValueError, match="reads 1 relations, and is given 2"):
+        with_inputs(Limit(rows[0], 1), rows[:2])
