@@ -93,7 +93,7 @@ _KINDS = (
     "select v, exists (select 1 from {b} where {on}) as m from {a}",
     "select v from {a} where k in (select k from {b} where {b}.t is not distinct from {a}.t)",
     "select v, k in (select k from {b}) as m from {a}",
-    "select v from {a} where k not in (select k from {b} where {b}.v % 500 = {a}.v % 500)",
+    "select v from {a} where k not in (select k from {b} where {b}.t = {a}.t)",
     "select v, k in (select k from {b} where {b}.t = {a}.t) as m from {a}",
 )
 _ON = ("{a}.k = {b}.k", "{a}.t = {b}.t", "{a}.k = {b}.k and {a}.g = {b}.g")
