@@ -67,8 +67,13 @@ void bind_capsule(nb::module_& module) {
   nb::class_<PoolQuota>(module, "PoolQuota", "How much a counter of memory lets the pool keep for reuse.")
       .def(nb::init<>())
       .def("set", &PoolQuota::set, nb::arg("held_max"), nb::arg("kept_max"),
-           nb::call_guard<nb::gil_scoped_release>());
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("held", [](const PoolQuota&) {
+        const PoolStatistics statistics = pool_statistics();
+        return nb::make_tuple(statistics.bytes_in_use, statistics.bytes_pooled);
+      });
   module.def("trim_pool", &trim_pool);
+  module.def("fail_allocation", &fail_allocation, nb::arg("count"));
   module.def("start_meter", &start_meter, "From here on, what this thread takes is measured.");
   module.def("metered_peak", &metered_peak, "How much more it held than at the start, at the peak.");
 }

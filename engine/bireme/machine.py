@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+_STATM: Final = "/proc/self/statm"
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 _GROUPS: Final = Path("/sys/fs/cgroup")
 _MEMBERSHIP: Final = Path("/proc/self/cgroup")
 # By the controllers named in a line of the membership: none for the one hierarchy of version 2.
@@ -15,8 +17,20 @@ _LIMIT_FILES: Final = {"": ("memory.max", "memory.high"), "memory": ("memory.lim
 
 def memory_bytes(groups: Path = _GROUPS, membership: Path = _MEMBERSHIP) -> int:
     """The least of what the machine has and of what the process's control groups, and those above them, allow."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    total = _PAGE_BYTES * os.sysconf("SC_PHYS_PAGES")
     return min([total, *_group_limits(groups, membership)])
+
+
+def resident_bytes() -> int:
+    """What of this process is in memory now; 0 where the system does not tell."""
+    try:
+        descriptor = os.open(_STATM, os.O_RDONLY)
+    except OSError:
+        return 0
+    try:
+        return int(os.read(descriptor, 100).split()[1]) * _PAGE_BYTES
+    finally:
+        os.close(descriptor)
 
 
 def _group_limits(groups: Path, membership: Path) -> Iterator[int]:

@@ -17,7 +17,8 @@ namespace {
 
 constexpr int64_t kAlignment = kBlockAlignment;
 constexpr int64_t kPadding = 64;
-constexpr int64_t kPooledMin = kStrippedMin;
+constexpr int64_t kPooledMin = kPageBlockMin;
+constexpr int kPooledMinLog = std::countr_zero(static_cast<uint64_t>(kPooledMin));
 constexpr auto kTrimPause = std::chrono::milliseconds(100);
 constexpr int64_t kUnlimited = int64_t{1} << 60;
 constexpr int64_t kPooledBytesMax = int64_t{128} << 20;
@@ -26,16 +27,26 @@ constexpr int kClasses = 4 * 50;
 
 int class_of(int64_t capacity) {
   const int log = 63 - std::countl_zero(static_cast<uint64_t>(capacity));
-  return 4 * (log - 14) + static_cast<int>((capacity >> (log - 2)) & 3);
+  return 4 * (log - kPooledMinLog) + static_cast<int>((capacity >> (log - 2)) & 3);
 }
 
-// The capacity of the block that serves `size` bytes plus padding.
+int64_t capacity_of(int index) {
+  return int64_t{4 + index % 4} << (index / 4 + kPooledMinLog - 2);
+}
+
+// The smallest capacity of a class that holds so many bytes, at least kPooledMin.
+int64_t in_class(int64_t bytes) {
+  const int log = 63 - std::countl_zero(static_cast<uint64_t>(bytes));
+  const int64_t step = std::max(int64_t{1} << (log - 2), block_step(bytes));
+  return (bytes + step - 1) / step * step;
+}
+
+// The capacity of the block that serves `size` bytes plus padding, where no other block follows it.
 int64_t block_size(int64_t size) {
   const int64_t wanted = size + kPadding;
-  if (wanted < kPooledMin) return (wanted + kAlignment - 1) / kAlignment * kAlignment;
-  const int log = 63 - std::countl_zero(static_cast<uint64_t>(wanted));
-  const int64_t step = int64_t{1} << (log - 2);
-  return (wanted + step - 1) / step * step;
+  if (wanted <= kPooledMin) return (wanted + kAlignment - 1) / kAlignment * kAlignment;
+  const int64_t bare = in_class(std::max(size, kPooledMin));
+  return is_readable_past(bare) ? bare : in_class(wanted);
 }
 
 // Bytes that this thread has taken, less those it has given back, since its meter was started, and their
@@ -54,6 +65,10 @@ thread_local Meter meter;
 class Pool {
  public:
   void* take(int64_t capacity) {
+    if (until_failure_.load(std::memory_order_relaxed) > 0 &&
+        until_failure_.fetch_sub(1, std::memory_order_relaxed) == 1) {
+      throw std::bad_alloc();
+    }
     count(capacity);
     void* stripped = nullptr;
     if (capacity >= kPooledMin) {
@@ -76,8 +91,17 @@ class Pool {
 
   void give(void* block, int64_t capacity) noexcept {
     count(-capacity);
-    if (capacity < kPooledMin || !keep(block, capacity)) let_go(block, capacity);
+    if (capacity < kPooledMin) {
+      free_block(block, capacity);
+    } else if (kept_max_.load(std::memory_order_relaxed) == 0 || !keep(block, capacity)) {
+      let_go(block, capacity);
+    } else {
+      // Large blocks go first: of them a few calls of the operating system give back much.
+      shrink_to(allowed());
+    }
   }
+
+  void fail_at(int64_t count) { until_failure_.store(count, std::memory_order_relaxed); }
 
   // The block at a larger size, if that takes no copy; else null, and it is as it was.
   void* grow(void* block, int64_t from, int64_t to) noexcept {
@@ -154,25 +178,22 @@ class Pool {
     }
   }
 
-  // Remembers the block where the limits allow it.
+  // Remembers the block for reuse, whatever the limits.
   bool keep(void* block, int64_t capacity) noexcept {
-    if (kept_.fetch_add(capacity, std::memory_order_relaxed) + capacity <= allowed()) {
-      Shelf& shelf = shelves_[class_of(capacity)];
-      std::lock_guard lock(shelf.mutex);
-      try {
-        shelf.kept.push_back(block);
-        return true;
-      } catch (const std::bad_alloc&) {
-        // No room to remember it: it is given back like one above the limit.
-      }
+    Shelf& shelf = shelves_[class_of(capacity)];
+    std::lock_guard lock(shelf.mutex);
+    try {
+      shelf.kept.push_back(block);
+    } catch (const std::bad_alloc&) {
+      return false;
     }
-    kept_.fetch_sub(capacity, std::memory_order_relaxed);
-    return false;
+    kept_.fetch_add(capacity, std::memory_order_relaxed);
+    return true;
   }
 
-  void shrink_to(int64_t bytes) {
+  void shrink_to(int64_t bytes) noexcept {
     for (int index = kClasses - 1; index >= 0 && kept_.load(std::memory_order_relaxed) > bytes; --index) {
-      const int64_t capacity = int64_t{4 + index % 4} << (index / 4 + 14 - 2);
+      const int64_t capacity = capacity_of(index);
       Shelf& shelf = shelves_[index];
       while (kept_.load(std::memory_order_relaxed) > bytes) {
         void* block = kept_of(shelf);
@@ -200,6 +221,7 @@ class Pool {
   std::atomic<int64_t> kept_max_{kPooledBytesMax};
   std::atomic<int64_t> held_max_{kUnlimited};
   std::atomic<int64_t> in_use_{0};
+  std::atomic<int64_t> until_failure_{0};
   std::atomic<std::chrono::steady_clock::duration> trimmed_at_{std::chrono::steady_clock::duration::zero()};
   std::mutex quota_mutex_;
   int64_t owners_ = 0;
@@ -263,6 +285,9 @@ int64_t metered_peak() {
 }
 void trim_pool() {
   pool().trim();
+}
+void fail_allocation(int64_t count) {
+  pool().fail_at(count);
 }
 
 PoolQuota::PoolQuota() {

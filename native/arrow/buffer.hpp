@@ -1,7 +1,7 @@
 // Memory for output columns: aligned, padded, and reused.
 //
 // Rule: a page touched for the first time costs about ten times as much as one that is reused, so blocks of
-// 16 KiB and more go back to a bounded pool instead of the operating system. What the pool keeps gives way to
+// a page and more go back to a bounded pool instead of the operating system. What the pool keeps gives way to
 // what is in use, so that both together stay below a limit. Blocks are 64-byte aligned and readable (not
 // meaningful) for 64 bytes past `size`, so kernels may read whole vectors; they may never write there.
 #pragma once
@@ -91,5 +91,8 @@ class PoolQuota {
 
 // Gives everything kept for reuse back to the operating system.
 void trim_pool();
+
+// For tests: of the buffers that are made from here on, the one of this number finds no memory; 0: none.
+void fail_allocation(int64_t count);
 
 }  // namespace bireme

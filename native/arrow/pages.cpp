@@ -30,16 +30,17 @@ constexpr bool kHasRegions = true;
 
 bool is_cut(int64_t bytes) {
   static const int64_t page = sysconf(_SC_PAGESIZE);
-  return kHasRegions && bytes >= kStrippedMin && bytes < kMappedMin && bytes % page == 0;
+  return kHasRegions && bytes >= kPageBlockMin && bytes < kMappedMin && bytes % page == 0;
 }
 
-// Addresses that blocks of middle size are cut from, one after the other, and never given back.
+// Addresses that blocks of middle size are cut from, one after the other, and never given back. Behind the
+// last block of a region there are some more.
 class Regions {
  public:
   void* cut(int64_t bytes) {
     std::lock_guard lock(mutex_);
     if (left_ < bytes) {
-      void* mapped = mmap(nullptr, static_cast<size_t>(kRegionBytes), PROT_READ | PROT_WRITE,
+      void* mapped = mmap(nullptr, static_cast<size_t>(kRegionBytes + kPageBlockMin), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (mapped == MAP_FAILED) return nullptr;
       next_ = static_cast<char*>(mapped);
@@ -81,6 +82,14 @@ char* reserve(int64_t length) {
 }
 
 }  // namespace
+
+int64_t block_step(int64_t bytes) noexcept {
+  return bytes < kMappedMin ? kPageBlockMin : kHugePage;
+}
+
+bool is_readable_past(int64_t bytes) noexcept {
+  return is_cut(bytes);
+}
 
 void* allocate_block(int64_t bytes) noexcept {
   if (is_cut(bytes)) return regions().cut(bytes);
@@ -131,6 +140,12 @@ void* grow_block(void* block, int64_t from, int64_t to) noexcept {
 
 void* allocate_block(int64_t bytes) noexcept {
   return std::aligned_alloc(kBlockAlignment, static_cast<size_t>(bytes));
+}
+int64_t block_step(int64_t) noexcept {
+  return kPageBlockMin;
+}
+bool is_readable_past(int64_t) noexcept {
+  return false;
 }
 bool strip_block(void*, int64_t) noexcept {
   return false;

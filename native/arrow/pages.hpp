@@ -12,7 +12,14 @@
 namespace bireme {
 
 inline constexpr int64_t kBlockAlignment = 64;
-inline constexpr int64_t kStrippedMin = int64_t{16} << 10;
+inline constexpr int64_t kPageBlockMin = int64_t{4} << 10;
+
+// What sizes of blocks near `bytes` (at least kPageBlockMin) should be multiples of, or a part of a page is
+// wasted.
+int64_t block_step(int64_t bytes) noexcept;
+
+// Whether the 64 bytes past the end of a block of so many bytes can be read: there are others behind it.
+bool is_readable_past(int64_t bytes) noexcept;
 
 // `bytes` (a multiple of kBlockAlignment) of undefined content, or null.
 void* allocate_block(int64_t bytes) noexcept;

@@ -196,6 +196,18 @@ class Overbooked(NamedTuple):
     cause: EventId = NO_CAUSE
 
 
+class LimitMoved(NamedTuple):
+    """The process held `uncounted` bytes that neither the ledger nor a pool knew of, so that the ledger may give out no
+    more than `limit` of `limit_max` bytes.
+    """
+
+    query: QueryId
+    limit: int
+    limit_max: int
+    uncounted: int
+    cause: EventId = NO_CAUSE
+
+
 class ReliefWanted(NamedTuple):
     """Memory was short, and a pipeline is to give up what it can of its state: `nbytes`."""
 

@@ -92,6 +92,7 @@ class Profile:
         self.seconds = 0.0
         self.overbooked_bytes = 0
         self.overbooked_count = 0
+        self.limit_lowered_bytes = 0
         self.dropped_count = 0
 
     def __repr__(self) -> str:
@@ -147,6 +148,9 @@ class Profile:
             parts.append(f"spilled {format_bytes(self.spilled_bytes)}")
         if self.overbooked_count:
             parts.append(f"let {self.overbooked_count} requests over the limit, by up to {self.overbooked_bytes} B")
+        if self.limit_lowered_bytes:
+            lowered = format_bytes(self.limit_lowered_bytes)
+            parts.append(f"the process held memory that nobody counted, so queries had up to {lowered} less")
         return ", ".join(parts)
 
     def _task_ended(self, event: events.TaskEnded) -> None:
@@ -251,6 +255,9 @@ class Profile:
         self.overbooked_bytes = max(self.overbooked_bytes, event.over)
         self.overbooked_count += 1
 
+    def _limit_moved(self, event: events.LimitMoved) -> None:
+        self.limit_lowered_bytes = max(self.limit_lowered_bytes, event.limit_max - event.limit)
+
     def _dropped(self, event: events.OutputDropped) -> None:
         self.dropped_count += 1
 
@@ -280,6 +287,7 @@ _FOLDS: dict[type, Callable[[Profile, Any], None]] = {
     events.SpillNoted: Profile._spill_noted,
     events.RoomGiven: Profile._room_given,
     events.Overbooked: Profile._overbooked,
+    events.LimitMoved: Profile._limit_moved,
     events.OutputDropped: Profile._dropped,
     events.QueryEnded: Profile._query_ended,
 }

@@ -36,12 +36,17 @@ class Recorder:
         return self._count - len(self._ring)
 
     def record(self, event: Event) -> EventId:
-        """Keeps `event` and shows it to its query's listener; the id names it as the cause of later ones."""
+        """Keeps `event` and shows it to its query's listener, to all where it is of the worker. The id names it
+        as the cause of later ones.
+        """
         self._count += 1
         self._ring.append(event)
         listener = self._listeners.get(event.query)
         if listener is not None:
             listener(event)
+        elif not event.query:
+            for one in tuple(self._listeners.values()):
+                one(event)
         return EventId(self._count)
 
     def listen(self, query: QueryId, listener: Listener) -> None:

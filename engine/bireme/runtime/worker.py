@@ -32,10 +32,10 @@ from bireme.runtime.holder.batch_holder import BatchHolder, HolderStatistics
 from bireme.runtime.holder.column_cache import ColumnCache
 from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.executor import MemoryExecutor
+from bireme.runtime.memory.footprint import Footprint, Quota
 from bireme.runtime.memory.ledger import Ledger, Use
 from bireme.runtime.memory.mover import Mover
 from bireme.runtime.memory.pinned_pool import PinnedPool
-from bireme.runtime.memory.pool_share import PoolShare, Quota
 from bireme.runtime.memory.room import Purpose, Room, Waits
 from bireme.runtime.network.executor import NetworkExecutor
 from bireme.runtime.pipeline import LivePipeline
@@ -106,7 +106,11 @@ class Worker:
             }
         )
         self.cache = ColumnCache(self.recorder, bytes_max=int(config.cache_share_max * config.memory_bytes_max))
-        self._pool_share = None if quota is None else PoolShare(self.ledger, quota, kept_max=config.pool_bytes_max)
+        self._footprint = (
+            None
+            if quota is None
+            else Footprint(self.ledger, quota, self.recorder, self.clock, kept_max=config.pool_bytes_max)
+        )
         self._source = source
         self._spill = spill
         self._make_threads = threads
@@ -239,8 +243,8 @@ class Worker:
             self._stop.set()
             self._watchdog.close()
             self.cache.clear()
-            if self._pool_share is not None:
-                self._pool_share.close()
+            if self._footprint is not None:
+                self._footprint.close()
             self._compute_threads.close()
             self._io_threads.close()
 

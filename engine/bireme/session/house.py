@@ -8,7 +8,7 @@ from bireme.backends.base import Kernels
 from bireme.config import Config
 from bireme.errors import ConfigError
 from bireme.runtime.compute.meter import Meter
-from bireme.runtime.memory.pool_share import Quota
+from bireme.runtime.memory.footprint import Quota
 from bireme.runtime.worker import Worker
 from bireme.session.loop_thread import LoopThread
 from bireme.storage.local import LocalByteSource, RangeReader

@@ -106,6 +106,12 @@ class Ledger:
         self._add(tier, use, nbytes)
         return Reservation(self, tier, use, nbytes)
 
+    def move_limit(self, tier: Tier, nbytes: int) -> None:
+        """From now on there are so many bytes of `tier`; what is reserved stays, also over the limit."""
+        lowered = nbytes < self.limits[tier]
+        self.limits[tier] = nbytes
+        (self.grown if lowered else self.shrunk)(tier)
+
     def check(self) -> None:
         """Raises EngineBug where totals and uses differ; for tests and the simulation."""
         for tier in Tier:

@@ -1,0 +1,108 @@
+"""What the process holds in all, against what it was promised to hold; what is too much is taken from pool and ledger.
+
+Rule: the promise is about the process, the ledger only counts what passes through it. So the resident memory of the
+process is looked at, while the ledger changes. What is above the limit, beside what interpreter and libraries take, the
+backend's pool gives up first, as far as it keeps memory for reuse. What neither the pool keeps nor the ledger knows
+lowers the limit of the ledger, down to half: whatever is not counted costs room, not the promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from bireme.clock import Clock
+from bireme.data.ids import QueryId
+from bireme.data.tier import Tier
+from bireme.machine import resident_bytes
+from bireme.observe.event import LimitMoved
+from bireme.observe.recorder import Recorder
+from bireme.runtime.memory.ledger import Ledger
+from bireme.units import MIB
+
+# What interpreter and libraries take; and how much of it comes only with the first queries.
+_PROCESS_BYTES: Final = 150 * MIB
+_LATE_BYTES: Final = 40 * MIB
+# A look takes some microseconds.
+_PAUSE_SECONDS: Final = 0.01
+_STEP_BYTES: Final = 4 * MIB
+# Beside the ledger a tenth of the limit is allowed, and what allocators of libraries keep in any case.
+_UNCOUNTED_SHARE_MAX: Final = 0.1
+_UNCOUNTED_BYTES: Final = 16 * MIB
+
+
+class Quota(Protocol):
+    """What a pool takes its limits from."""
+
+    def set(self, held_max: int, kept_max: int, /) -> None:
+        """Keeps at most `kept_max` bytes from now on, and with what is in use at most `held_max`."""
+        ...
+
+    def held(self) -> tuple[int, int]:
+        """Bytes in use, and bytes that are kept for reuse."""
+        ...
+
+
+class Footprint:
+    """Keeps the process within the limit that `ledger` has on DEVICE when this is made."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        quota: Quota,
+        recorder: Recorder,
+        clock: Clock,
+        *,
+        kept_max: int,
+        resident: Callable[[], int] = resident_bytes,
+    ) -> None:
+        self._ledger = ledger
+        self._quota = quota
+        self._recorder = recorder
+        self._clock = clock
+        self._kept_max = kept_max
+        self._resident = resident
+        self._limit = ledger.limits[Tier.DEVICE]
+        self._base = max(_PROCESS_BYTES, resident() + _LATE_BYTES)
+        self._held_max = self._limit
+        self._next = 0.0
+        quota.set(self._held_max, kept_max)
+        ledger.changed = self._look
+
+    def __repr__(self) -> str:
+        return f"<Footprint: {self._ledger.limits[Tier.DEVICE]} of {self._limit} bytes for the ledger>"
+
+    def _look(self) -> None:
+        now = self._clock.now()
+        if now < self._next:
+            return
+        self._next = now + _PAUSE_SECONDS
+        beside = self._resident() - self._base
+        in_use, kept = self._quota.held()
+        self._tell_pool(in_use + kept + self._limit - beside)
+        self._tell_ledger(beside - kept - self._ledger.totals[Tier.DEVICE])
+
+    def _tell_pool(self, left: int) -> None:
+        held_max = max(0, min(left, self._limit))
+        if abs(held_max - self._held_max) >= _STEP_BYTES or (held_max == self._limit) != (
+            self._held_max == self._limit
+        ):
+            self._held_max = held_max
+            self._quota.set(held_max, self._kept_max)
+
+    def _tell_ledger(self, uncounted: int) -> None:
+        allowed = max(int(self._limit * _UNCOUNTED_SHARE_MAX), _UNCOUNTED_BYTES)
+        lowered = min(max(0, uncounted - allowed), self._limit // 2) // _STEP_BYTES * _STEP_BYTES
+        limit = self._limit - lowered
+        if limit != self._ledger.limits[Tier.DEVICE]:
+            self._recorder.record(LimitMoved(QueryId(0), limit, self._limit, uncounted))
+            self._ledger.move_limit(Tier.DEVICE, limit)
+
+    def close(self) -> None:
+        """The worker needs the pool no more."""
+        self._ledger.changed = _unheard
+        self._quota.set(0, 0)
+
+
+def _unheard() -> None:
+    """Nobody looks any more."""

@@ -1,0 +1,142 @@
+"""What kernels keep of memory for reuse gives way to what is in use, and the ledger to what nobody counted."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import bireme as bm
+from bireme.backends.native import _kernels, pool_quota
+from bireme.data.tier import Tier
+from bireme.observe.event import LimitMoved
+from bireme.observe.recorder import Recorder
+from bireme.runtime.memory.footprint import Footprint
+from bireme.runtime.memory.ledger import Ledger, Use
+from bireme.units import MIB
+
+
+class Process:
+    """A process that holds what it is told to hold, with a pool that remembers its limits."""
+
+    def __init__(self, limit: int, kept_max: int = 64 * MIB) -> None:
+        self.now = 0.0
+        self.resident = 100 * MIB
+        self.pool = (0, 0)
+        self.told: list[tuple[int, int]] = []
+        self.ledger = Ledger({Tier.DEVICE: limit})
+        self.recorder = Recorder(100)
+        self.footprint = Footprint(
+            self.ledger, self, self.recorder, Clock(self), kept_max=kept_max, resident=lambda: self.resident
+        )
+
+    def set(self, held_max: int, kept_max: int, /) -> None:
+        self.told.append((held_max, kept_max))
+
+    def held(self) -> tuple[int, int]:
+        return self.pool
+
+    def look(self, *, resident: int, in_use: int = 0, kept: int = 0) -> None:
+        """The process holds so much, and later the ledger changes."""
+        self.resident, self.pool = resident, (in_use, kept)
+        self.now += 1.0
+        self.ledger.take(Tier.DEVICE, MIB, Use.TASK).release()
+
+    @property
+    def limit(self) -> int:
+        return self.ledger.limits[Tier.DEVICE]
+
+
+class Clock:
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    def now(self) -> float:
+        return self._process.now
+
+
+def test_the_pool_gives_up_what_the_process_holds_too_much() -> None:
+    process = Process(100 * MIB)
+    assert process.told == [(100 * MIB, 64 * MIB)]
+    process.look(resident=240 * MIB, in_use=40 * MIB, kept=50 * MIB)
+    assert process.told[1:] == []
+    process.look(resident=290 * MIB, in_use=40 * MIB, kept=50 * MIB)
+    # 40 MiB above the limit and what the process takes by itself.
+    assert process.told[1:] == [(50 * MIB, 64 * MIB)]
+    process.look(resident=200 * MIB, in_use=40 * MIB)
+    assert process.told[-1] == (90 * MIB, 64 * MIB)
+    process.look(resident=150 * MIB)
+    assert process.told[-1] == (100 * MIB, 64 * MIB)
+    assert process.limit == 100 * MIB
+    process.footprint.close()
+    assert process.told[-1] == (0, 0)
+    process.look(resident=900 * MIB)
+    assert process.told[-1] == (0, 0)
+
+
+def test_what_nobody_counted_lowers_the_limit_down_to_half() -> None:
+    process = Process(200 * MIB)
+    state = process.ledger.take(Tier.DEVICE, 100 * MIB, Use.STATE)
+    process.look(resident=(150 + 100 + 20) * MIB, in_use=100 * MIB)
+    assert process.limit == 200 * MIB
+    # A tenth is allowed, and what the pool keeps goes another way.
+    process.look(resident=(150 + 101 + 20 + 40 + 30) * MIB, in_use=100 * MIB, kept=30 * MIB)
+    assert process.limit == 160 * MIB
+    process.look(resident=900 * MIB, in_use=100 * MIB)
+    assert process.limit == 100 * MIB
+    process.look(resident=(150 + 100) * MIB, in_use=100 * MIB)
+    assert process.limit == 200 * MIB
+    moved = [event.limit for _, event in process.recorder.events() if isinstance(event, LimitMoved)]
+    assert moved == [160 * MIB, 100 * MIB, 200 * MIB]
+    state.release()
+
+
+def test_it_looks_now_and_then_only_and_tells_of_steps_only() -> None:
+    process = Process(100 * MIB)
+    process.look(resident=150 * MIB)
+    process.resident = 500 * MIB
+    process.ledger.take(Tier.DEVICE, MIB, Use.TASK).release()
+    assert len(process.told) == 1
+    process.look(resident=(250 + 20) * MIB, kept=80 * MIB)
+    for more in range(3):
+        process.look(resident=(250 + 20 + more) * MIB, kept=80 * MIB)
+    assert len(process.told) == 2
+
+
+def test_what_the_process_held_before_the_session_is_not_the_sessions() -> None:
+    ledger, recorder = Ledger({Tier.DEVICE: 100 * MIB}), Recorder(10)
+    process = Process(100 * MIB)
+    Footprint(ledger, process, recorder, Clock(process), kept_max=MIB, resident=lambda: 5000 * MIB)
+    process.now = 1.0
+    ledger.take(Tier.DEVICE, MIB, Use.TASK).release()
+    assert ledger.limits[Tier.DEVICE] == 100 * MIB
+
+
+def test_where_the_system_does_not_tell_nothing_is_taken() -> None:
+    process = Process(100 * MIB)
+    process.look(resident=0, in_use=20 * MIB, kept=80 * MIB)
+    assert (process.told, process.limit) == ([(100 * MIB, 64 * MIB)], 100 * MIB)
+
+
+def test_quotas_of_several_add_up_and_end_with_their_owners() -> None:
+    alone = _kernels.pool_statistics()[2]
+    first, second = pool_quota(), pool_quota()
+    first.set(90 * MIB, 3 * MIB)
+    second.set(90 * MIB, 5 * MIB)
+    together = _kernels.pool_statistics()[2]
+    del first
+    assert together - _kernels.pool_statistics()[2] == 3 * MIB
+    second.set(0, 0)
+    assert _kernels.pool_statistics()[1] <= _kernels.pool_statistics()[2]
+    del second
+    assert _kernels.pool_statistics()[2] == alone
+
+
+@pytest.mark.parametrize("limit", ["64MiB", "1GiB"])
+def test_a_session_keeps_its_pool_within_its_memory(limit: str) -> None:
+    numbers = pa.table({"n": pa.array(range(300_000), pa.int64())})
+    with bm.connect(threads=2, memory_limit=limit) as session:
+        session.register("t", numbers)
+        session.sql("select sum(a.n) from t a join t b on a.n = b.n").collect()
+        _, pooled, pooled_max = _kernels.pool_statistics()
+        assert pooled <= pooled_max
+        assert session.statistics().bytes_held[Tier.DEVICE] == 0
