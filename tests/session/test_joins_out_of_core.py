@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -117,13 +116,8 @@ def drawn(seed: int, rows: int, giant: int, has_nulls: bool) -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, bireme.Session]]:
-    """By memory limit in MiB: a few batches, and a little more."""
-    folder = tmp_path_factory.mktemp("spill")
-    opened = {limit: bireme.connect(threads=2, memory_limit=limit * MIB, spill_folder=folder) for limit in (2, 4)}
-    yield opened
-    for session in opened.values():
-        session.close()
+def spill_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("spill")
 
 
 @settings(max_examples=25, deadline=None)
@@ -133,15 +127,16 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, bir
     limit=st.sampled_from([2, 4]),
 )  # fmt: skip
 def test_drawn_joins_in_the_memory_of_a_few_batches(
-    sessions: dict[int, bireme.Session], kind: str, on: str, residual: str, seed: int, giants: tuple[int, int],
+    spill_folder: Path, kind: str, on: str, residual: str, seed: int, giants: tuple[int, int],
     nulls: bool, limit: int,
 ) -> None:  # fmt: skip
     tables = {"a": drawn(seed, 15_000, giants[0], nulls), "b": drawn(seed + 1, 25_000, giants[1], nulls)}
     query = kind.replace("{on}", on + residual).replace("{a}", "a").replace("{b}", "b")
-    session = sessions[limit]
-    with duckdb.connect(config={"threads": 1}) as connection:
+    with (
+        duckdb.connect(config={"threads": 1}) as connection,
+        bireme.connect(threads=2, memory_limit=limit * MIB, spill_folder=spill_folder) as session,
+    ):
         for name, table in tables.items():
             connection.register(name, table)
             session.register(name, table)
-        right = connection.sql(query).to_arrow_table()
-    assert rows_of(session.sql(query).collect()) == rows_of(right)
+        assert rows_of(session.sql(query).collect()) == rows_of(connection.sql(query).to_arrow_table())
