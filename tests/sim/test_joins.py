@@ -28,6 +28,7 @@ from bireme.operators.stage_set import PipelineStages
 from bireme.plan.physical import BuildSink, Dag
 from bireme.runtime import pipeline, rounds
 from bireme.runtime.pipeline import LivePipeline
+from bireme.runtime.preload import executor as preload
 from bireme.runtime.relief import tell_relievable
 from bireme.runtime.worker import Worker
 
@@ -37,17 +38,22 @@ _PARTS = 5
 
 
 class Run:
-    """One query, with everything that its seed draws; `rounds` counts how rounds were done, and what was demoted."""
+    """One query, with everything that its seed draws; `rounds` counts how rounds were done, and what was moved.
 
-    def __init__(self, seed: int) -> None:
+    With `ahead` every batch that waits is demoted, and Pre-Load brings back at once what a task will take next.
+    """
+
+    def __init__(self, seed: int, *, ahead: bool = False) -> None:
         rng = self.rng = random.Random(seed)
         self.seed = seed
         self.tables = drawn_tables(rng)
         self.query = rng.choice(QUERIES)
-        self.eager = rng.choice((0.0, 0.3, 0.8))
+        self.eager = 1.0 if ahead else rng.choice((0.0, 0.3, 0.8))
         self.round_bytes_max = rng.choice((100, 1_500, 1 << 20))
         self.rounds: Counter[str] = Counter()
         low = rng.random() < 0.5
+        low = low or ahead
+        self.ahead = ahead
         self.config = Config(
             threads=rng.choice((1, 2, 3)),
             memory_bytes_max=1 << 28,
@@ -69,6 +75,8 @@ class Run:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(rounds, "round_bytes_max", lambda limit: self.round_bytes_max)
                 patch.setattr(pipeline, "tell_relievable", self._press)
+                if self.ahead:
+                    patch.setattr(preload, "promotion_room", lambda *_, **__: 1 << 28)
                 batches = simulate(lambda loop: self._run(loop, dag, session._stages(dag)), self.seed)
         finally:
             session.close()
@@ -89,6 +97,9 @@ class Run:
             found = [event.how for _, event in worker.recorder.events() if isinstance(event, events.RoundBegun)]
             self.rounds.update(found)
             self.rounds["demoted"] += spill.writes
+            self.rounds["ahead"] += sum(
+                move.ahead for _, move in worker.recorder.events() if isinstance(move, events.Promoted)
+            )
         return batches
 
     def _press(self, live: LivePipeline, *, is_open: bool) -> None:
@@ -99,17 +110,17 @@ class Run:
             live.relieve(NO_CAUSE)
 
 
-def run_seed(seed: int) -> Counter[str]:
-    run = Run(seed)
+def run_seed(seed: int, *, ahead: bool = False) -> Counter[str]:
+    run = Run(seed, ahead=ahead)
     run.check()
     return run.rounds
 
 
-def run_all(seeds: range) -> Counter[str]:
+def run_all(seeds: range, *, ahead: bool = False) -> Counter[str]:
     total: Counter[str] = Counter()
     for seed in seeds:
         try:
-            total += run_seed(seed)
+            total += run_seed(seed, ahead=ahead)
         except BaseException as error:
             error.add_note(f"found by seed {seed}")
             raise
@@ -124,6 +135,10 @@ def test_joins_that_change_over_are_right(part: int) -> None:
 def test_the_seeds_go_where_they_claim() -> None:
     went = run_all(range(60))
     assert all(went[where] for where in ("skipped", "joined", "cut", "joined block by block", "demoted")), went
+
+
+def test_what_waits_for_its_round_may_be_brought_back_ahead_of_it() -> None:
+    assert run_all(range(60), ahead=True)["ahead"]
 
 
 def forget_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:

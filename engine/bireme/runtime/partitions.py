@@ -92,10 +92,11 @@ class Partitions:
             return not self._bits.is_busy
         return bool(self._left)
 
-    def upcoming(self, count: int) -> list[Entry]:
-        """The batches that the next tasks will take."""
+    def upcoming(self, count: int) -> list[tuple[BatchHolder, Entry]]:
+        """The batches that the next tasks will take, with their holder."""
         part = self._current
-        return [] if part is None or not self.has_input() else self._feed.parts[part.place][:count]
+        entries = [] if part is None or not self.has_input() else self._feed.parts[part.place][:count]
+        return [(self._holder, entry) for entry in entries]
 
     def are_near(self, partition: int) -> bool:
         """Whether a task will soon take batches of a partition of the edge."""

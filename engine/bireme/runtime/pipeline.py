@@ -194,16 +194,16 @@ class LivePipeline:
     def is_brief(self, task: Task) -> bool:
         return self.costs.is_brief(task, self.stage.rows_out_max(task.rows_in))
 
-    def upcoming(self, count: int) -> list[Entry]:
-        """The batches that the next tasks will take."""
-        feed = self.feed
+    def upcoming(self, count: int) -> list[tuple[BatchHolder, Entry]]:
+        """The batches that the next tasks will take, each with the holder that it lies in."""
+        feed, holder = self.feed, self.source
         if self.rounds is not None:
             return self.rounds.upcoming(count)
-        if feed is None or self.graph.closed:
+        if feed is None or holder is None or self.graph.closed:
             return []
         if self.partitions is not None:
             return self.partitions.upcoming(count)
-        return [*islice(feed.queue, count)]
+        return [(holder, entry) for entry in islice(feed.queue, count)]
 
     # ------------------------------------------------------------------------------------ taking back
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import count
+from itertools import count, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bireme.data.ids import BatchId, TaskId
@@ -98,10 +98,10 @@ class Rounds:
         """Whether a pair under way has the entry, and no task yet."""
         return entry.batch.id in self._soon
 
-    def upcoming(self, most: int) -> list[Entry]:
-        """The batches that the next tasks will take."""
-        entries = (entry for under in self._under for work in under.works for entry in work.entries)
-        return [entry for entry, _ in zip(entries, range(most), strict=False)]
+    def upcoming(self, most: int) -> list[tuple[BatchHolder, Entry]]:
+        """The batches that the next tasks will take, each with the aside where it lies."""
+        works = (work for under in self._under for work in under.works)
+        return [*islice((self._held[entry.batch.id] for work in works for entry in work.entries), most)]
 
     # ------------------------------------------------------------------------------------- tasks
 

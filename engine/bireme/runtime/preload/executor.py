@@ -238,17 +238,17 @@ class PreloadExecutor:
             return
         budget = promotion_room(ledger.totals[Tier.DEVICE], ledger.limits[Tier.DEVICE], stop=self._stop)
         for supplier in self._upcoming():
-            if not isinstance(supplier, LivePipeline) or supplier.source is None:
+            if not isinstance(supplier, LivePipeline):
                 continue
-            for entry in supplier.upcoming(_PROMOTE_PER_PIPELINE_MAX):
+            for holder, entry in supplier.upcoming(_PROMOTE_PER_PIPELINE_MAX):
                 size = entry.batch.nbytes
                 if entry.batch.tier is Tier.DEVICE or entry.access is not Access.IDLE or size > budget:
                     continue
                 room = self._room.reserve_nowait(Tier.DEVICE, size, Use.BATCH)
                 if room is not None:
                     budget -= size
-                    supplier.source.state.start_move(entry)
-                    group.create_task(self._promote(supplier.source, entry, room))
+                    holder.state.start_move(entry)
+                    group.create_task(self._promote(holder, entry, room))
 
     async def _promote(self, holder: BatchHolder, entry: Entry, room: Reservation) -> None:
         try:
