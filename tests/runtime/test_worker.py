@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import gc
 import threading
 import time
@@ -20,6 +19,7 @@ from support.small_dags import SCAN, VALUES, dag, edge, emit, one_scan, pipeline
 
 from bireme.config import Config
 from bireme.data.ids import EdgeId, PipelineId
+from bireme.data.node import replaced
 from bireme.data.tier import Tier
 from bireme.errors import BiremeError, Cancelled, EngineBug, OutOfRoom, Overflow, Stalled, StorageError
 from bireme.observe import event as events
@@ -615,7 +615,7 @@ def test_a_stream_that_is_forgotten_ends_its_query() -> None:
 
 
 def test_hints_that_cannot_be_followed_are_recorded() -> None:
-    scan = dataclasses.replace(one_scan().pipelines[0], hint=Hint(device=DeviceKind.GPU, affinity=3))
+    scan = replaced(one_scan().pipelines[0], hint=Hint(device=DeviceKind.GPU, affinity=3))
 
     async def main(worker: Worker) -> None:
         stream = worker.run(dag((scan,), (edge(1, (1,)),)), FakeStages({ONE: FakeWork(splits=splits(2))}))
