@@ -18,14 +18,16 @@ from support.fake_stages import FakeSplit, FakeStage, FakeStages, FakeWork, rows
 from support.small_dags import SCAN, VALUES, dag, edge, emit, one_scan, pipeline, read, scan_then, splits
 
 from bireme.config import Config
-from bireme.data.ids import EdgeId, PipelineId
+from bireme.data.ids import EdgeId, EventId, PipelineId, QueryId
 from bireme.data.node import replaced
 from bireme.data.tier import Tier
 from bireme.errors import BiremeError, Cancelled, EngineBug, OutOfRoom, Overflow, Stalled, StorageError
 from bireme.observe import event as events
-from bireme.operators.base import Emission, Output
+from bireme.operators.base import NOTHING, Emission, Output, Relievable
 from bireme.plan.hint import DeviceKind, Hint
 from bireme.plan.physical import BuildSink, Dag, GroupSink, GroupSpec, Lookup, ScanSource, Take
+from bireme.runtime.memory.ledger import Use
+from bireme.runtime.memory.room import Purpose
 from bireme.runtime.query import ResultStream
 from bireme.runtime.worker import Worker
 from bireme.units import MIB
@@ -476,6 +478,37 @@ def test_a_query_that_ends_while_its_state_is_handed_over_leaves_nothing() -> No
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         run(main, memory_bytes_max=16_000)
+
+
+def test_a_state_that_gives_nothing_does_not_keep_batches_from_being_moved() -> None:
+    class Keeper:
+        query = QueryId(77)
+        pipeline = one_scan().pipelines[0]
+        asked = 0
+
+        async def relieve(self, wanted: EventId) -> None:
+            self.asked += 1
+
+    async def main(worker: Worker) -> None:
+        keeper = Keeper()
+        stages = FakeStages({ONE: FakeWork(splits=splits(40, rows=50))})
+        async with worker.run(one_scan(), stages) as stream:
+            await anext(stream)
+            await settled(worker)
+            # As if a task were soon to take what waits for the caller: then states come first.
+            worker.memory._queued = lambda holder, entry: True
+            worker.memory.note_state(keeper, Relievable(8_000, 0))
+            room = await worker.room.reserve(
+                Tier.DEVICE, 16_000, Use.TASK, purpose=Purpose.CONSUME, query=keeper.query, pipeline=None
+            )
+            room.release()
+            worker.memory.note_state(keeper, NOTHING)
+            assert keeper.asked
+            assert len(await rows_of(stream)) == 1_950
+
+    worker = run(main, memory_bytes_max=16_000, result_bytes_max=8_000, edge_bytes_max=8_000)
+    assert happened(worker, events.Demoted)
+    assert not happened(worker, events.Overbooked)
 
 
 # ------------------------------------------------------------------------------------ pressure and ends

@@ -149,12 +149,18 @@ class MemoryExecutor:
         freed = self._cache.evict(shortfall)
         if freed >= shortfall:
             return True
-        limit = self._room.ledger.limits[Tier.DEVICE]
-        states = [State(keeper.query, gives.nbytes, keeper) for keeper, gives in self._states.items()]
-        choice = next_resort(self._candidates(), states, shortfall - freed, need=need, limit=limit)
-        if isinstance(choice, State):
-            return await self._relieve(choice, cause) or freed > 0
-        return (bool(choice) and await self._demote(choice, need, cause)) or freed > 0
+        # Those that were asked in vain: a state may grow as fast as it gives, or be about to end.
+        asked: set[Keeper] = set()
+        while True:
+            limit = self._room.ledger.limits[Tier.DEVICE]
+            states = [State(keeper.query, gives.nbytes, keeper) for keeper, gives in self._states.items()]
+            left = [state for state in states if state.handle not in asked]
+            choice = next_resort(self._candidates(), left, shortfall - freed, need=need, limit=limit)
+            if not isinstance(choice, State):
+                return (bool(choice) and await self._demote(choice, need, cause)) or freed > 0
+            if await self._relieve(choice, cause):
+                return True
+            asked.add(choice.handle)
 
     async def _relieve(self, state: State, cause: EventId) -> bool:
         keeper: Keeper = state.handle
