@@ -85,8 +85,10 @@ inline std::optional<int64_t> long_at(const Column& column, int64_t row) {
   return column.as<int64_t>()[row];
 }
 
+// Of codes what they stand for: texts that repeat may leave as either.
 inline std::optional<std::string> string_at(const Column& column, int64_t row) {
   if (!column.is_valid(row)) return std::nullopt;
+  if (column.is_dictionary()) return string_at(*column.dictionary, column.codes()[row]);
   return std::string(column.string_at(row));
 }
 
