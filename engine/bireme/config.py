@@ -94,7 +94,7 @@ class Config:
     watermark_start: float = _WATERMARK_START
     watermark_stop: float = _WATERMARK_STOP
     cache_share_max: float = _CACHE_SHARE
-    pool_bytes_max: int = 1024 * MIB
+    pool_bytes_max: int = 256 * MIB
     io_threads: int = 4
     preload_bytes_max: int = 256 * MIB
     preload_ahead_count_max: int = 48

@@ -5,6 +5,8 @@
 #include <bit>
 #include <chrono>
 #include <cstring>
+#include <deque>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -24,6 +26,7 @@ constexpr int64_t kUnlimited = int64_t{1} << 60;
 constexpr int64_t kPooledBytesMax = int64_t{128} << 20;
 // Size classes: four steps per power of two, so at most a fifth of a block is unused.
 constexpr int kClasses = 4 * 50;
+constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
 int class_of(int64_t capacity) {
   const int log = 63 - std::countl_zero(static_cast<uint64_t>(capacity));
@@ -61,7 +64,8 @@ thread_local Meter meter;
 // exit.
 //
 // Each class of sizes has its own lock, so threads meet only where they want blocks of one size at one
-// moment.
+// moment. Where too much is kept, what was kept longest goes, of whatever size: it is what nobody asks for
+// now.
 class Pool {
  public:
   void* take(int64_t capacity) {
@@ -74,11 +78,14 @@ class Pool {
     if (capacity >= kPooledMin) {
       Shelf& shelf = shelves_[class_of(capacity)];
       std::lock_guard lock(shelf.mutex);
-      if (void* block = popped(shelf.kept)) {
+      if (void* block = shelf.newest()) {
         kept_.fetch_sub(capacity, std::memory_order_relaxed);
         return block;
       }
-      stripped = popped(shelf.stripped);
+      if (!shelf.stripped.empty()) {
+        stripped = shelf.stripped.back();
+        shelf.stripped.pop_back();
+      }
     }
     make_way();
     void* block = stripped != nullptr ? stripped : allocate_block(capacity);
@@ -96,7 +103,6 @@ class Pool {
     } else if (kept_max_.load(std::memory_order_relaxed) == 0 || !keep(block, capacity)) {
       let_go(block, capacity);
     } else {
-      // Large blocks go first: of them a few calls of the operating system give back much.
       shrink_to(allowed());
     }
   }
@@ -131,10 +137,38 @@ class Pool {
   }
 
  private:
+  struct Kept {
+    void* block;
+    uint64_t since;
+  };
+
+  // Of one class. Blocks come and are taken at the back, whose bytes may still be in a processor's cache.
   struct Shelf {
     std::mutex mutex;
-    std::vector<void*> kept;
+    std::deque<Kept> kept;
     std::vector<void*> stripped;  // addresses without pages: they take no memory
+    std::atomic<uint64_t> oldest{
+        kNever};  // since when the front is kept; written with the lock, read without
+
+    void put(void* block, uint64_t since) {
+      kept.push_back({block, since});
+      mark();
+    }
+    void* newest() {
+      if (kept.empty()) return nullptr;
+      void* block = kept.back().block;
+      kept.pop_back();
+      mark();
+      return block;
+    }
+    void* longest() {
+      if (kept.empty()) return nullptr;
+      void* block = kept.front().block;
+      kept.pop_front();
+      mark();
+      return block;
+    }
+    void mark() { oldest.store(kept.empty() ? kNever : kept.front().since, std::memory_order_relaxed); }
   };
 
   void count(int64_t bytes) {
@@ -183,7 +217,7 @@ class Pool {
     Shelf& shelf = shelves_[class_of(capacity)];
     std::lock_guard lock(shelf.mutex);
     try {
-      shelf.kept.push_back(block);
+      shelf.put(block, gifts_.fetch_add(1, std::memory_order_relaxed));
     } catch (const std::bad_alloc&) {
       return false;
     }
@@ -192,31 +226,37 @@ class Pool {
   }
 
   void shrink_to(int64_t bytes) noexcept {
-    for (int index = kClasses - 1; index >= 0 && kept_.load(std::memory_order_relaxed) > bytes; --index) {
-      const int64_t capacity = capacity_of(index);
-      Shelf& shelf = shelves_[index];
-      while (kept_.load(std::memory_order_relaxed) > bytes) {
-        void* block = kept_of(shelf);
-        if (block == nullptr) break;
-        let_go(block, capacity);
-        kept_.fetch_sub(capacity, std::memory_order_relaxed);
+    while (kept_.load(std::memory_order_relaxed) > bytes) {
+      const int index = longest_kept();
+      if (index < 0) return;
+      if (void* block = longest_of(shelves_[index])) {
+        let_go(block, capacity_of(index));
+        kept_.fetch_sub(capacity_of(index), std::memory_order_relaxed);
       }
     }
   }
 
-  static void* kept_of(Shelf& shelf) {
-    std::lock_guard lock(shelf.mutex);
-    return popped(shelf.kept);
+  // The class whose front is kept longest; -1 where nothing is kept.
+  int longest_kept() const {
+    int found = -1;
+    uint64_t least = kNever;
+    for (int index = 0; index < kClasses; ++index) {
+      const uint64_t since = shelves_[index].oldest.load(std::memory_order_relaxed);
+      if (since < least) {
+        least = since;
+        found = index;
+      }
+    }
+    return found;
   }
 
-  static void* popped(std::vector<void*>& blocks) {
-    if (blocks.empty()) return nullptr;
-    void* block = blocks.back();
-    blocks.pop_back();
-    return block;
+  static void* longest_of(Shelf& shelf) {
+    std::lock_guard lock(shelf.mutex);
+    return shelf.longest();
   }
 
   Shelf shelves_[kClasses];
+  std::atomic<uint64_t> gifts_{0};
   std::atomic<int64_t> kept_{0};
   std::atomic<int64_t> kept_max_{kPooledBytesMax};
   std::atomic<int64_t> held_max_{kUnlimited};

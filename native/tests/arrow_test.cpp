@@ -146,6 +146,18 @@ void check_pool() {
       const Buffer sixth((1 << 20) + 1);  // more than may be kept
     }
     CHECK(pool_statistics().bytes_pooled <= (1 << 20));
+    // What was kept longest goes, so that small blocks of earlier work do not cost a large one its pages.
+    other.set(in_use + (64 << 20), 4 << 20);
+    {
+      std::vector<Buffer> small;
+      for (int index = 0; index < 1024; ++index) small.emplace_back(4 << 10);
+    }
+    {
+      const Buffer large(1 << 20);
+    }
+    const int64_t pooled = pool_statistics().bytes_pooled;
+    const Buffer again(1 << 20);
+    CHECK(pooled <= (4 << 20) && pool_statistics().bytes_pooled <= pooled - (1 << 20));
   }
   CHECK(pool_statistics().bytes_pooled_max == alone);
   {
