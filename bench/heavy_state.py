@@ -28,6 +28,7 @@ from rich.console import Console
 from suite import QUERIES
 
 from bireme.cli.harness.answers import difference, order_columns
+from bireme.cli.harness.engine_process import read_answer
 from bireme.cli.harness.report import QueryReport, print_table, write_json
 from bireme.cli.tpch.data import cache_folder, tpch_folder
 from bireme.units import format_bytes
@@ -65,7 +66,7 @@ class Bench:
             _judge(report, sorted_differs(answer, self._lineitem))
             answer.unlink()
         else:
-            self._found.setdefault(case, []).append((report, _read(answer)))
+            self._found.setdefault(case, []).append((report, read_answer(answer)))
 
     def check(self) -> None:
         """Compares the answers of all runs with DuckDB's."""
@@ -81,7 +82,7 @@ class Bench:
         for limit in dict.fromkeys((self._options.memory_limit, self._options.oracle_limit)):
             ran, answer = self._process(case, "duckdb", limit)
             if ran["error"] is None:
-                return _read(answer)
+                return read_answer(answer)
         print(f"{case} is not checked; raise --oracle-limit: {ran['error']}", file=sys.stderr)
         return None
 
@@ -111,11 +112,6 @@ def text_of(case: str) -> str:
     """The query of a case."""
     text: str = (QUERIES / "heavy_state" / f"{case}.sql").read_text()
     return text.strip()
-
-
-def _read(path: Path) -> pa.Table:
-    with pa.OSFile(str(path)) as source:
-        return pa.ipc.open_file(source).read_all()
 
 
 def sorted_differs(file: Path, lineitem: Path) -> str | None:

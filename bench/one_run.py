@@ -13,11 +13,11 @@ import json
 import resource
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from bireme.cli.harness.engine_process import peak_bytes, write_answer
 from bireme.units import parse_bytes
 
 
@@ -58,14 +58,12 @@ def main(request: dict[str, Any]) -> None:
     except Exception as fault:  # whatever an engine raises is a result
         error = f"{type(fault).__name__}: {fault}"
     seconds = time.perf_counter() - start
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    used, peak = resource.getrusage(resource.RUSAGE_SELF), peak_bytes()
     if table is not None:
-        with pa.OSFile(answer, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table)
+        write_answer(table, answer)
     figures = {
         "seconds": seconds, "processor_seconds": used.ru_utime + used.ru_stime,
-        "rows": 0 if table is None else table.num_rows, "peak_bytes": int(peak.split()[1]) * 1024, "error": error,
+        "rows": 0 if table is None else table.num_rows, "peak_bytes": peak, "error": error,
     }  # fmt: skip
     print(json.dumps(figures))
 

@@ -110,13 +110,24 @@ def _run(engine: Engine, sql: str, result: str | None) -> dict[str, Any]:
     try:
         table = engine.run(sql)
     except Exception as error:
-        return {"seconds": time.perf_counter() - start, "rows": 0, "peak_bytes": _peak_bytes(), "error": _text(error)}
+        return {"seconds": time.perf_counter() - start, "rows": 0, "peak_bytes": peak_bytes(), "error": _text(error)}
     seconds = time.perf_counter() - start
-    peak = _peak_bytes()
+    peak = peak_bytes()
     if result is not None:
-        with pa.OSFile(result, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table)
+        write_answer(table, result)
     return {"seconds": seconds, "rows": table.num_rows, "peak_bytes": peak, "error": None}
+
+
+def write_answer(table: pa.Table, path: str) -> None:
+    """Writes an answer for `read_answer`."""
+    with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def read_answer(path: Path) -> pa.Table:
+    """The answer that another process wrote."""
+    with pa.OSFile(str(path)) as source:
+        return pa.ipc.open_file(source).read_all()
 
 
 def _text(error: Exception) -> str:
@@ -136,7 +147,8 @@ def _forget_peak() -> None:
         return
 
 
-def _peak_bytes() -> int:
+def peak_bytes() -> int:
+    """The peak of the resident set of this process."""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:

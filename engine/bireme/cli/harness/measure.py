@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bireme.cli.harness.answers import difference, order_columns
-from bireme.cli.harness.engine_process import EngineProcess
+from bireme.cli.harness.engine_process import EngineProcess, read_answer
 from bireme.cli.harness.limited import Limited, limited, limited_difference
 from bireme.cli.harness.report import QueryReport, Reports
 from bireme.cli.harness.workload import EngineChoice, Setup, Workload
@@ -103,7 +103,7 @@ class _Oracle:
         cut = limited(sql)
         try:
             right = self._answer(sql if cut is None else cut.first)
-            ours = _read(answer)
+            ours = read_answer(answer)
             if cut is None:
                 differs = difference(ours, right, order_columns(sql))
             else:
@@ -132,12 +132,7 @@ class _Oracle:
         ran = self._process.run(sql, answer)
         if ran.error is not None:
             raise _NoAnswer(ran.error)
-        return _read(answer)
-
-
-def _read(path: Path) -> pa.Table:
-    with pa.OSFile(str(path)) as source:
-        return pa.ipc.open_file(source).read_all()
+        return read_answer(answer)
 
 
 def _progress(done: int, total: int, query: str) -> None:
