@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bireme as bm
-from bireme.backends.native import _kernels
+from bireme.backends.native import NativeKernels, _kernels
 from bireme.errors import OutOfRoom
 from bireme.session.session import Session
 
@@ -69,6 +69,15 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 def failing() -> Iterator[None]:
     yield
     _kernels.fail_allocation(0)
+
+
+@pytest.mark.usefixtures("failing")
+def test_the_buffer_that_is_counted_off_finds_no_memory() -> None:
+    batch = pa.record_batch([pa.array(range(1_000))], names=["k"])
+    _kernels.fail_allocation(1)
+    with pytest.raises(OutOfRoom):
+        NativeKernels().take(batch, pa.array(range(1_000)))
+    assert NativeKernels().take(batch, pa.array(range(1_000))).equals(batch)
 
 
 @pytest.mark.usefixtures("failing")
