@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bireme as bm
+from bireme.plan import lower_sort
 
 ROWS = 300_000
 
@@ -89,6 +90,17 @@ def test_what_does_not_fit_is_spilled_and_told(file: Path, tmp_path: Path) -> No
         explained = session.sql(text).explain(analyze=True, physical=True)
     assert "by ranges of text#" in explained
     assert "spilled" in explained or "demoted" in explained, explained
+
+
+def test_the_keys_of_some_splits_are_read_before_all_rows(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where few rows are wanted: then the sample asks what the sort asks, and must not wait for all of it."""
+    monkeypatch.setattr(lower_sort, "_SHARES_IN_MEMORY", 0)
+    monkeypatch.setattr(lower_sort, "_ROWS_PER_RANGE", 1_000)
+    with bm.connect(threads=2, memory_limit="8MiB") as session:
+        session.register("t", str(file))
+        plan = session.sql("select row, one from t where row % 50 = 3 order by row").explain(physical=True)
+    assert "splits of t" in plan
+    assert "«shared»" not in plan
 
 
 def test_a_sorted_result_streams_to_a_file(file: Path, session: bm.Session, tmp_path: Path) -> None:

@@ -70,6 +70,8 @@ def _alike(dag: Dag) -> Mapping[_Question, list[_Reader]]:
         step = pipeline.steps[0] if pipeline.steps else None
         if not isinstance(step, ProgramStep) or step.predicate is None or source.row_numbers:
             continue
+        if source.splits_max is not None:
+            continue  # a sample is there before the rows, and is not to wait for all of them
         if isinstance(pipeline.sink, GroupSink) and pipeline.sink.finals is not None:
             continue  # what goes by splits has to read them
         asked = (step.predicate, *source.filters)
