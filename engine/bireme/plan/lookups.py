@@ -98,8 +98,7 @@ def _applied(dag: Dag, chosen: dict[int, list[_Choice]], order: PipelineOrder) -
         pipeline, source = pipelines[number], pipelines[number].source
         assert isinstance(source, ScanSource)
         lookups = tuple([Lookup(each.member.table, each.member.columns, round(each.kept, 6)) for each in choices])
-        asking = ScanSource(source.table, source.version, source.columns, source.filters, lookups, source.row_numbers)
         after = tuple(sorted({*pipeline.after, *order.added.get(number, ())}))
-        pipelines[number] = replaced(pipeline, source=asking, after=after)
+        pipelines[number] = replaced(pipeline, source=replaced(source, lookups=lookups), after=after)
     made = replaced(dag, pipelines=tuple(pipelines))
     return in_order(made) if order.added else made

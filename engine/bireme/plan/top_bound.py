@@ -41,10 +41,7 @@ def _bounded(pipeline: Pipeline) -> Pipeline:
     if expr is None or not is_bounding(expr.type) or not column_mask(expr) or may_raise(expr):
         return pipeline
     bound = TopBound(SortKey(expr, first.descending, first.nulls_first), len(sink.keys) == 2)
-    bounded = ScanSource(
-        source.table, source.version, source.columns, source.filters, source.lookups, source.row_numbers, bound
-    )
-    return replaced(pipeline, source=bounded)
+    return replaced(pipeline, source=replaced(source, bound=bound))
 
 
 def _at_the_scan(expr: Expr, pipeline: Pipeline) -> Expr | None:
