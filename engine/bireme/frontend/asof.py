@@ -30,8 +30,9 @@ def asof_join(left: Rel, right: Rel, keys: Sequence[Pair], on: Pair, comparison:
     """
     descending, strict = _DESCENDING[comparison], _STRICT[comparison]
     width, count = len(left.schema), len(keys)
-    met = _numbered(right, [key for _, key in keys], on[1], descending)
-    both = _together(left, right, keys, on, descending=descending, left_first=strict)
+    known = Filter(right, functions.scalar("is_not_null", (on[1],)))
+    met = _numbered(known, [key for _, key in keys], on[1], descending)
+    both = _together(left, known, keys, on, descending=descending, left_first=strict)
     numbers = Column(width + count + 3, INT64), Column(width + count + 2, INT64)
     place = Column(width + count, on[0].type)
     partition = tuple([Column(width + index, pair[0].type) for index, pair in enumerate(keys)])
@@ -50,11 +51,10 @@ def asof_join(left: Rel, right: Rel, keys: Sequence[Pair], on: Pair, comparison:
 
 
 def _numbered(right: Rel, keys: Sequence[Expr], on: Expr, descending: bool) -> Rel:
-    """The right rows that can be met, each with its number among those with equal keys."""
-    known = Filter(right, functions.scalar("is_not_null", (on,)))
+    """The right rows, each with its number among those with equal keys."""
     order = (SortKey(on, descending),)
     number = WindowCall(functions.window("row_number", ()), tuple(keys), order, WHOLE_PARTITION)
-    return Window(known, (number,), ("number",))
+    return Window(right, (number,), ("number",))
 
 
 def _together(left: Rel, right: Rel, keys: Sequence[Pair], on: Pair, *, descending: bool, left_first: bool) -> Rel:
@@ -66,7 +66,6 @@ def _together(left: Rel, right: Rel, keys: Sequence[Pair], on: Pair, *, descendi
     rank = WindowCall(functions.window("rank", ()), partition, (SortKey(on[0], descending),), UP_TO_PEERS)
     ranked = Window(left, (rank,), ("rank",))
     own = (*all_columns(left.schema), *partition, on[0], Literal(not left_first, BOOL), Column(len(left.schema), INT64))
-    known = Filter(right, functions.scalar("is_not_null", (on[1],)))
     nothing = [Literal(None, kind) for kind in left.schema.types]
     other = (*nothing, *[key for _, key in keys], on[1], Literal(left_first, BOOL), Literal(None, INT64))
-    return Union((Project(ranked, own, names), Project(known, other, names)))
+    return Union((Project(ranked, own, names), Project(right, other, names)))

@@ -175,7 +175,7 @@ class Expression(MathMethods, SummaryMethods, PlaceMethods):
 
     def between(self, lower: Any, upper: Any) -> Expression:
         """Whether lower <= value <= upper."""
-        return self._call("ge", lower)._call("and", self._call("le", upper))
+        return self.is_between(lower, upper)
 
     def is_null(self) -> Expression:
         return self._call("is_null")

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bireme.errors import ArgumentFault
 from bireme.frontend.expression_methods import Methods
-from bireme.frontend.expression_tree import Conversion, Summary
-from bireme.frontend.literal import data_type
+from bireme.frontend.expression_tree import Summary
 
 if TYPE_CHECKING:
     from bireme.frontend.expression import Expression
@@ -47,10 +46,10 @@ class SummaryMethods(Methods):
         return self._summary("last")
 
     def std(self, ddof: int = 1) -> Expression:
-        return self._summary(_by_ddof("stddev", ddof))
+        return self._summary(by_ddof("stddev", ddof))
 
     def var(self, ddof: int = 1) -> Expression:
-        return self._summary(_by_ddof("var", ddof))
+        return self._summary(by_ddof("var", ddof))
 
     def any(self) -> Expression:
         return self._summary("bool_or")
@@ -60,13 +59,12 @@ class SummaryMethods(Methods):
 
     def n_unique(self) -> Expression:
         """How many different values there are; NULL counts as one."""
-        is_null = Conversion(self._call("is_null")._tree, data_type(int), False)
-        has_null = self._made(Summary("max", (is_null,)))
+        has_null = self._call("is_null").cast(int).max()
         return self._summary("count", distinct=True) + has_null.fill_null(0)
 
     def null_count(self) -> Expression:
         """How many values are NULL."""
-        return self._made(Summary("count_star", ())) - self._summary("count")
+        return self.len() - self.count()
 
     def len(self) -> Expression:
         """How many rows there are."""
@@ -104,7 +102,8 @@ class SummaryMethods(Methods):
         return self._summary("max")
 
 
-def _by_ddof(function: str, ddof: int) -> str:
+def by_ddof(function: str, ddof: int) -> str:
+    """The aggregate of a sample or of all values."""
     if ddof not in (0, 1):
         raise ArgumentFault(f"ddof must be 1 (sample) or 0 (population), not {ddof!r}")
     return f"{function}_{'samp' if ddof else 'pop'}"

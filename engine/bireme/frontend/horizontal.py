@@ -6,8 +6,9 @@ from functools import reduce
 from typing import Any
 
 from bireme.errors import ArgumentFault
-from bireme.frontend.expression import Expression, tree_of
-from bireme.frontend.expression_tree import Function, Summary
+from bireme.frontend.expression import Expression, lit, tree_of
+from bireme.frontend.expression_summaries import by_ddof
+from bireme.frontend.expression_tree import Summary
 
 
 def _listed(exprs: tuple[Any, ...], call: str) -> list[Expression]:
@@ -18,7 +19,7 @@ def _listed(exprs: tuple[Any, ...], call: str) -> list[Expression]:
 
 
 def _function(name: str, exprs: list[Expression]) -> Expression:
-    return Expression(Function(name, tuple([each._tree for each in exprs])))
+    return exprs[0]._call(name, *exprs[1:])
 
 
 def coalesce(*exprs: Any) -> Expression:
@@ -55,11 +56,8 @@ def concat_str(*exprs: Any, separator: str = "", ignore_nulls: bool = False) -> 
     """The texts of all values, one after the other; NULL where one is, unless they are ignored."""
     listed = [each.cast("varchar") for each in _listed(exprs, "concat_str()")]
     if ignore_nulls:
-        return _function("concat_ws", [Expression(tree_of(separator)), *listed])
-    between: list[Expression] = [listed[0]]
-    for each in listed[1:]:
-        between += [Expression(tree_of(separator)), each]
-    return reduce(lambda a, b: _function("concat_op", [a, b]), between)
+        return lit(separator)._call("concat_ws", *listed)
+    return reduce(lambda a, b: a._call("concat_op", separator)._call("concat_op", b), listed)
 
 
 def corr(a: Any, b: Any) -> Expression:
@@ -69,9 +67,7 @@ def corr(a: Any, b: Any) -> Expression:
 
 def cov(a: Any, b: Any, ddof: int = 1) -> Expression:
     """The covariance of two columns."""
-    if ddof not in (0, 1):
-        raise ArgumentFault(f"ddof must be 1 (sample) or 0 (population), not {ddof!r}")
-    return _summary("covar_samp" if ddof else "covar_pop", a, b)
+    return _summary(by_ddof("covar", ddof), a, b)
 
 
 def _summary(function: str, a: Any, b: Any) -> Expression:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bireme.errors import ArgumentFault
-from bireme.frontend.expression import Expression, tree_of, when
-from bireme.frontend.expression_tree import Function
+from bireme.frontend.expression import Expression, lit, when
 
 
 class Namespace:
@@ -18,7 +17,7 @@ class Namespace:
         self._expression = expression
 
     def _call(self, name: str, *others: Any) -> Expression:
-        return Expression(Function(name, tuple([tree_of(value) for value in (self._expression, *others)])))
+        return self._expression._call(name, *others)
 
 
 class StringNamespace(Namespace):
@@ -128,7 +127,7 @@ class StringNamespace(Namespace):
         digits = when(signed).then(self._call("substring", 2)).otherwise(self._expression)
         sign = when(signed).then(self._call("left", 1)).otherwise("")
         wanted = when(signed).then(length - 1).otherwise(length)
-        padded = Expression(Function("lpad", (digits._tree, wanted._tree, tree_of("0"))))
+        padded = digits._call("lpad", wanted, "0")
         return when(self.len_chars() >= length).then(self._expression).otherwise(sign + padded)
 
     def split(self, by: Any) -> Expression:
@@ -140,17 +139,16 @@ class StringNamespace(Namespace):
         if not literal:
             raise ArgumentFault("find() takes literal=True: places of regular expressions are not offered")
         place = self._call("position", pattern)
-        before = Expression(Function("octet_length", (self._call("left", place - 1)._tree,)))
-        return when(place > 0).then(before)
+        return when(place > 0).then(self._call("left", place - 1)._call("octet_length"))
 
-    def extract_all(self, pattern: str) -> Expression:
+    def extract_all(self, pattern: Any) -> Expression:
         """A list of all matches of a regular expression."""
         return self._call("regexp_extract_all", pattern)
 
     def count_matches(self, pattern: str, *, literal: bool = False) -> Expression:
         """How often a regular expression matches."""
-        escaped = Expression(Function("regexp_escape", (tree_of(pattern),))) if literal else pattern
-        return Expression(Function("list_length", (self._call("regexp_extract_all", escaped)._tree,)))
+        escaped = lit(pattern)._call("regexp_escape") if literal else pattern
+        return self.extract_all(escaped)._call("list_length")
 
     def to_integer(self, *, strict: bool = True) -> Expression:
         return self._expression.cast(int, strict=strict)

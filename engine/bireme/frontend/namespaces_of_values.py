@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from bireme.errors import ArgumentFault
 from bireme.frontend.arguments import row_count
-from bireme.frontend.expression import Expression, tree_of, when
-from bireme.frontend.expression_tree import Function
+from bireme.frontend.expression import Expression, lit, when
 from bireme.frontend.namespaces import Namespace
 
 # Polars' duration letters that name a calendar unit, for `dt.truncate`.
@@ -63,8 +62,7 @@ class DateTimeNamespace(Namespace):
         unit = _UNITS.get(every, every if every in _UNITS.values() else None)
         if unit is None:
             raise ArgumentFault(f"truncate() takes one of {', '.join(_UNITS)}, not {every!r}")
-        truncated = Function("date_trunc", (tree_of(unit), tree_of(self._expression)))
-        return Expression(truncated)
+        return lit(unit)._call("date_trunc", self._expression)
 
     def strftime(self, format: str) -> Expression:
         """The text of a date or time in a format such as %Y-%m-%d."""
@@ -91,16 +89,14 @@ class DateTimeNamespace(Namespace):
 
     def month_start(self) -> Expression:
         """The first day of the month, at the same time of day."""
-        return self._moved(Expression(Function("subtract", (tree_of(1), self.day()._tree))))
+        return self._moved(1 - self.day())
 
     def month_end(self) -> Expression:
         """The last day of the month, at the same time of day."""
-        last = Expression(Function("day", (self._call("last_day")._tree,)))
-        return self._moved(last - self.day())
+        return self._moved(self._call("last_day")._call("day") - self.day())
 
     def _moved(self, days: Expression) -> Expression:
-        span = Function("to_days", (days.cast("integer")._tree,))
-        return Expression(Function("add", (self._expression._tree, span)))
+        return self._expression + days.cast("integer")._call("to_days")
 
     def millisecond(self) -> Expression:
         """The thousandths of the second."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from bireme.data.types import STRING, Kind
+from bireme.data.types import STRING, DataType, Kind
 from bireme.errors import ArgumentFault, TypeFault
 from bireme.frontend import joining
 from bireme.frontend.arguments import column_name, column_names, elements, row_count
 from bireme.frontend.expression import Expression, col, count
 from bireme.frontend.expression_tree import Place
+from bireme.frontend.literal import literal
 from bireme.frontend.resolve import find_column
 from bireme.plan import functions
 from bireme.plan.expr import Column, Expr, Literal
@@ -122,7 +123,7 @@ class ShapeMethods:
 
     def fill_null(self, value: Any) -> Frame:
         """With `value` in place of NULL, in the columns whose type it goes with."""
-        kind = value.type if isinstance(value, Literal) else _type_of(value)
+        kind = literal(value).type
         names = [field.name for field in self._plan.schema if _goes_with(field.type, kind)]
         return self.with_columns(*[col(name).fill_null(value) for name in names])
 
@@ -266,14 +267,5 @@ def _all(predicates: tuple[Any, ...]) -> Expression:
     return first  # type: ignore[no-any-return]
 
 
-def _type_of(value: Any) -> Any:
-    """The type of a constant."""
-    from bireme.frontend.literal import literal
-
-    return literal(value).type
-
-
-def _goes_with(kind: Any, given: Any) -> bool:
-    if kind.is_numeric:
-        return bool(given.is_numeric)
-    return kind is given
+def _goes_with(kind: DataType, given: DataType) -> bool:
+    return given.is_numeric if kind.is_numeric else kind is given
