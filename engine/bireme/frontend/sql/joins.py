@@ -153,7 +153,7 @@ def _asof(left: Bound, right: Bound, kind: JoinKind, condition: Expr | None, *, 
     keys: list[tuple[Expr, Expr]] = []
     places: list[tuple[Expr, Expr, str]] = []
     for part in tree.conjuncts(condition):
-        key, place = _key_pair(part, (1 << width) - 1, width), _place_pair(part, width)
+        key, place = _key_pair(part, width), _place_pair(part, width)
         if key is not None:
             keys.append(key)
         elif place is not None:
@@ -181,11 +181,9 @@ def _place_pair(part: Expr, width: int) -> tuple[Expr, Expr, str] | None:
     if not isinstance(part, Call) or part.function not in _MIRRORED:
         return None
     a, b = part.args
-    lefts = (1 << width) - 1
-    a_mask, b_mask = tree.column_mask(a), tree.column_mask(b)
-    if a_mask and b_mask and not a_mask & ~lefts and not b_mask & lefts:
+    if _is_across(a, b, width):
         return a, tree.shift(b, -width), part.function
-    if a_mask and b_mask and not b_mask & ~lefts and not a_mask & lefts:
+    if _is_across(b, a, width):
         return b, tree.shift(a, -width), _MIRRORED[part.function]
     return None
 
@@ -263,9 +261,8 @@ def _using_column(scope: Scope, name: str, side: str) -> Column:
 def join(left: Rel, right: Rel, kind: JoinKind, condition: Expr | None, width: int) -> Rel:
     """A join whose condition is split into key pairs, one side each, and the rest; `width` columns are left ones."""
     left_keys, right_keys, rest = [], [], []
-    lefts = (1 << width) - 1
     for part in tree.conjuncts(condition):
-        pair = _key_pair(part, lefts, width)
+        pair = _key_pair(part, width)
         if pair is None:
             rest.append(part)
         else:
@@ -274,15 +271,18 @@ def join(left: Rel, right: Rel, kind: JoinKind, condition: Expr | None, width: i
     return Join(left, right, kind, tuple(left_keys), tuple(right_keys), tree.conjoin(rest))
 
 
-def _key_pair(part: Expr, lefts: int, width: int) -> tuple[Expr, Expr] | None:
+def _key_pair(part: Expr, width: int) -> tuple[Expr, Expr] | None:
     if not tree.is_call(part, "eq") or any(inner.__class__ in _NO_KEYS for inner in tree.walk(part)):
         return None
     a, b = part.args  # type: ignore[attr-defined]
-    a_mask, b_mask = tree.column_mask(a), tree.column_mask(b)
-    if not a_mask or not b_mask:
-        return None
-    if not a_mask & ~lefts and not b_mask & lefts:
+    if _is_across(a, b, width):
         return a, tree.shift(b, -width)
-    if not b_mask & ~lefts and not a_mask & lefts:
+    if _is_across(b, a, width):
         return b, tree.shift(a, -width)
     return None
+
+
+def _is_across(a: Expr, b: Expr, width: int) -> bool:
+    """Whether `a` reads columns of the left side alone, and `b` of the right side alone."""
+    lefts, a_mask, b_mask = (1 << width) - 1, tree.column_mask(a), tree.column_mask(b)
+    return a_mask != 0 and b_mask != 0 and not a_mask & ~lefts and not b_mask & lefts
