@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
 from bireme.frontend.series import series_named
+from bireme.plan.relation import Scan
 
 
 class Table(NamedTuple):
@@ -19,6 +20,10 @@ class Table(NamedTuple):
     name: str
     version: str
     schema: Schema
+
+    def scan(self) -> Scan:
+        """All its columns."""
+        return Scan(self.name, self.version, self.schema, tuple(range(len(self.schema.fields))))
 
 
 class Catalog(Protocol):

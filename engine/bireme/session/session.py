@@ -152,9 +152,7 @@ class Session:
         return self._scan(*self._tables.anonymous(data))
 
     def _scan(self, table: Table, source: ScannableSource) -> Frame:
-        schema = table.schema
-        scan = Scan(table.name, table.version, schema, tuple(range(len(schema))))
-        return Frame(self, scan, frozenset([source]))
+        return Frame(self, table.scan(), frozenset([source]))
 
     # ------------------------------------------------------------------------------------------------ cache
 

@@ -22,7 +22,7 @@ from bireme.plan import functions
 from bireme.plan.expr import Call, Expr, Interval, Literal, OuterColumn, ScalarSubquery
 from bireme.plan.functions.casting import cast
 from bireme.plan.functions.registry import is_null
-from bireme.plan.relation import Project, Rel, Scan, Unnest, Values
+from bireme.plan.relation import Project, Rel, Unnest, Values
 from bireme.plan.rules.fold_literals import moved
 from bireme.plan.tree import walk
 
@@ -103,7 +103,7 @@ def _files(name: str, nodes: list[Node], block: Block) -> Query:
         raise TypeFault(str(error)) from error
     if table is None:
         raise NameFault(f"this catalog reads no files; register what is in {paths[0]!r} as a table")
-    return _query(Scan(table.name, table.version, table.schema, tuple(range(len(table.schema)))))
+    return _query(table.scan())
 
 
 def _bound(nodes: list[Node], name: str, block: Block) -> list[Expr]:
@@ -124,7 +124,7 @@ def _numbers(name: str, args: list[Expr], block: Block) -> Query:
     table = block.statement.catalog.find(series_name(name, start, stop, step))
     if table is None:
         raise Unsupported(f"this catalog has no {name}; register the numbers as a table")
-    return _query(Scan(table.name, table.version, table.schema, (0,)))
+    return _query(table.scan())
 
 
 def _moments(name: str, args: list[Expr]) -> Query:

@@ -21,7 +21,7 @@ from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.frontend.sql.table_functions import table_function, unnest
 from bireme.plan import functions
 from bireme.plan.expr import Column, Literal
-from bireme.plan.relation import Project, Rel, Scan, Union, Values
+from bireme.plan.relation import Project, Rel, Union, Values
 from bireme.records import dataclass
 
 
@@ -102,9 +102,8 @@ def _named(node: Node, block: Block) -> Bound:
         known = [*[entry.name for entry in block.tables.values()], *block.statement.catalog.names()]
         raise NameFault(f"there is no table '{name}'{functions.suggest(name, known)}")
     schema = table.schema
-    scan = Scan(table.name, table.version, schema, tuple(range(len(schema.fields))))
     own_name = name_node.args["this"] if paths_named(table.name) is None else stem(table.name)
-    return _aliased(Query(scan, schema.names, schema.types), alias, own_name)
+    return _aliased(Query(table.scan(), schema.names, schema.types), alias, own_name)
 
 
 def _aliased(query: Query, alias: Node | None, name: str = "") -> Bound:
