@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from bireme.config import Levers
 from bireme.data.ids import EdgeId, PipelineId
-from bireme.data.schema import Schema
 from bireme.data.types import BOOL
 from bireme.plan import lower_join
 from bireme.plan.draft import Draft, Opened, is_identity
@@ -33,7 +32,6 @@ from bireme.plan.physical import (
     Scalar,
     ScalarSink,
     ScanSource,
-    Step,
     Take,
     UnnestStep,
     ValuesSource,
@@ -228,14 +226,6 @@ class Lowering:
         """A fresh name for a sample of keys."""
         self._samples += 1
         return f"sample{self._samples - 1}"
-
-    def gathered(self, opened: Opened, name: str, step: Step, schema: Schema) -> Opened:
-        """A pipeline that takes all rows of `opened` at once, into `step`."""
-        edge = self.draft.edge(name, opened.schema, opened.rows)
-        self.draft.close(opened, EmitSink(edge))
-        taken = self.draft.from_edge(edge, Take.PARTITION, name)
-        taken.add(step, schema)
-        return taken
 
     def note_unordered(self, rel: Rel) -> None:
         """Whoever reads the rows of `rel` does not see in which order they come."""

@@ -13,7 +13,7 @@ from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
 from bireme.plan.draft import Opened
 from bireme.plan.expr import Column, Expr, SortKey
-from bireme.plan.physical import ProgramStep, RangeSink, SampleSink, ScanSource, SortStep, Take, TopSink
+from bireme.plan.physical import EmitSink, ProgramStep, RangeSink, SampleSink, ScanSource, SortStep, Take, TopSink
 from bireme.plan.relation import Sort
 from bireme.plan.tree import all_columns, columns_in, mask_of, remap, substitute
 from bireme.units import MIB
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bireme.plan.lower import Lowering
 
 # Above this many rows a top-n keeps so much per slot that sorting everything once is as good.
-TOP_ROWS_MAX: Final = 65_536
+_TOP_ROWS_MAX: Final = 65_536
 # Sorting fewer rows takes a few milliseconds.
 _ROWS_PER_RANGE: Final = 131_072
 _RANGES_MAX: Final = 512
@@ -39,12 +39,16 @@ def lower_sort(lowering: Lowering, rel: Sort) -> Opened:
     """All rows in order, or the first after an offset."""
     opened = lowering.open(rel.input)
     keys = tuple([SortKey(lowering.bind(key.expr, opened), key.descending, key.nulls_first) for key in rel.keys])
-    if rel.limit is not None and rel.limit + rel.offset <= TOP_ROWS_MAX:
+    if rel.limit is not None and rel.limit + rel.offset <= _TOP_ROWS_MAX:
         return _top(lowering, rel, opened, keys, rel.limit)
     partitions = _ranges(lowering, opened) if rel.limit is None and not rel.offset else 1
     if partitions > 1:
         return _by_ranges(lowering, opened, keys, partitions)
-    return lowering.gathered(opened, "sort", SortStep(keys, rel.limit, rel.offset), rel.schema)
+    edge = lowering.draft.edge("sort", opened.schema, opened.rows)
+    lowering.draft.close(opened, EmitSink(edge))
+    ordered = lowering.draft.from_edge(edge, Take.PARTITION, "sort")
+    ordered.add(SortStep(keys, rel.limit, rel.offset), rel.schema)
+    return ordered
 
 
 def _shares(lowering: Lowering, opened: Opened) -> float:

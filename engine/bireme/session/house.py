@@ -38,7 +38,7 @@ def range_reader_of(backend: str) -> RangeReader | None:
     return read_ranges
 
 
-def spill_files_of(backend: str) -> SpillFiles | None:
+def _spill_files_of(backend: str) -> SpillFiles | None:
     """How that backend writes spilled batches to files; None where it does not care."""
     if backend != "native":
         return None
@@ -64,7 +64,7 @@ class House:
         self._spill = LocalSpillStore(
             config.spill_folders,
             bytes_max=config.spill_bytes_max,
-            files=spill_files_of(config.backend),
+            files=_spill_files_of(config.backend),
             direct=config.spill_direct,
         )
         quota, meter = _memory_of(config.backend)

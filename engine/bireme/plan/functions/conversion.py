@@ -178,7 +178,7 @@ def _number_converter(source: DataType, target: DataType) -> Converter | None:
     if target.kind is Kind.BOOL:
         return bool
     if target.is_float:
-        return lambda value: _as_float(_to_double(value), target)
+        return lambda value: _as_float(float(value), target)
     if source.is_float:
         return lambda value: _from_float(value, target)
     if target.kind is Kind.DECIMAL:
@@ -220,11 +220,6 @@ def _as_float(value: float, target: DataType) -> float:
     except OverflowError:
         raise OverflowError("it is out of range") from None
     return narrowed
-
-
-def _to_double(value: Any) -> float:
-    """The nearest double."""
-    return float(value)
 
 
 def _from_float(value: float, target: DataType) -> Any:

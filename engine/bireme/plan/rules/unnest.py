@@ -62,7 +62,7 @@ class _Unnesting:
         return found
 
     def _join(self, rel: Apply, left: Rel) -> Rel:
-        direct = unnested_at_once(rel, left)
+        direct = _unnested_at_once(rel, left)
         if direct is not None:
             return direct
         if any(column.depth == 1 and column.type.is_nested for column in self.free.of(rel.right)):
@@ -102,7 +102,7 @@ class _Unnesting:
         return Project(joined, all_columns(joined.schema)[:width], joined.schema.names[:width])
 
 
-def unnested_at_once(rel: Apply, left: Rel) -> Rel | None:
+def _unnested_at_once(rel: Apply, left: Rel) -> Rel | None:
     """The elements of lists of the left row itself need no join: each row gives its own."""
     right = rel.right
     if isinstance(right, Project) and rel.kind is JoinKind.INNER and not rel.operands:
@@ -128,7 +128,7 @@ def _projected_at_once(rel: Apply, right: Project, left: Rel) -> Rel | None:
     """The same for what is computed of the elements alone."""
     if any(isinstance(part, OuterColumn) or holds_subquery(part) for expr in right.exprs for part in walk(expr)):
         return None
-    made = unnested_at_once(Apply(left, right.input, rel.kind), left)
+    made = _unnested_at_once(Apply(left, right.input, rel.kind), left)
     if made is None:
         return None
     width = len(left.schema)
