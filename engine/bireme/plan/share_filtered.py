@@ -12,32 +12,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.node import replaced
 from bireme.data.schema import Schema
 from bireme.plan.draft import is_identity
 from bireme.plan.expr import Column, Expr
-from bireme.plan.hint import Hint
-from bireme.plan.membership import MemberEstimates, scans
-from bireme.plan.physical import (
-    Dag,
-    Edge,
-    EdgeSource,
-    EmitSink,
-    GroupSink,
-    Pipeline,
-    ProgramStep,
-    Scalar,
-    ScanSource,
-    Take,
-)
+from bireme.plan.membership import MemberEstimates
+from bireme.plan.physical import Dag, EdgeSource, Pipeline, ProgramStep, Scalar, ScanSource
 from bireme.plan.pipeline_order import in_order
+from bireme.plan.shared_scan import shareable, widest, with_shared
 from bireme.plan.tree import columns_in, mask_of, remap, walk
 
 # Keeping so many of the rows is cheap next to asking all of them again.
 _KEPT_MAX: Final = 0.05
 _SCANNED_MIN: Final = 16_384
-_TASK_ROWS: Final = 131_072
 
 
 class _Reader(NamedTuple):
@@ -66,14 +53,10 @@ def share_filtered(dag: Dag, estimates: MemberEstimates) -> Dag:
 def _alike(dag: Dag) -> Mapping[_Question, list[_Reader]]:
     """The scans that ask something before they do anything else, by what they ask."""
     found: dict[_Question, list[_Reader]] = {}
-    for pipeline, source in scans(dag):
+    for pipeline, source in shareable(dag):
         step = pipeline.steps[0] if pipeline.steps else None
-        if not isinstance(step, ProgramStep) or step.predicate is None or source.row_numbers:
+        if not isinstance(step, ProgramStep) or step.predicate is None:
             continue
-        if source.splits_max is not None:
-            continue  # a sample is there before the rows, and is not to wait for all of them
-        if isinstance(pipeline.sink, GroupSink) and pipeline.sink.finals is not None:
-            continue  # what goes by splits has to read them
         asked = (step.predicate, *source.filters)
         if any(isinstance(node, Scalar) for expr in asked for node in walk(expr)):
             continue
@@ -86,7 +69,7 @@ def _alike(dag: Dag) -> Mapping[_Question, list[_Reader]]:
 
 def _shared(dag: Dag, readers: Sequence[_Reader], rows: int) -> Dag:
     """The Dag with one scan for the readers, and an edge from which they take."""
-    reads, whole = _widest(readers)
+    reads, whole = widest([(each.pipeline, each.source) for each in readers])
     wanted = sorted({each.source.columns[place] for each in readers for place in columns_in(mask_of(each.step.exprs))})
     places = {column: place for place, column in enumerate(reads.columns)}
     schema = whole.select([places[column] for column in wanted])
@@ -95,29 +78,11 @@ def _shared(dag: Dag, readers: Sequence[_Reader], rows: int) -> Dag:
     assert first.step.predicate is not None
     exprs = tuple([Column(places[column], whole[places[column]].type) for column in wanted])
     step = ProgramStep(remap(first.step.predicate, moved), exprs, schema.names)
-    hint = Hint(rows_expected=rows, bytes_expected=rows * schema.row_bytes)
-    number, edge = PipelineId(len(dag.pipelines)), EdgeId(len(dag.edges))
-    scan = Pipeline(number, f"scan {reads.table}", reads, (step,), EmitSink(edge), (), (whole, schema), hint)
-    # Few rows are one task for each reader.
-    taken = EdgeSource(edge, Take.PARTITION if rows <= _TASK_ROWS else Take.STREAM)
-    pipelines = [*dag.pipelines, scan]
-    for each in readers:
-        pipelines[each.pipeline.id] = _reading(each, wanted, schema, taken)
-    consumers = tuple([each.pipeline.id for each in readers])
-    made = Edge(edge, "shared", schema, (number,), consumers, 1, True, hint)
-    return replaced(dag, pipelines=tuple(pipelines), edges=(*dag.edges, made))
 
+    def reading(taken: EdgeSource) -> list[Pipeline]:
+        return [_reading(each, wanted, schema, taken) for each in readers]
 
-def _widest(readers: Sequence[_Reader]) -> tuple[ScanSource, Schema]:
-    """What reads all columns that any reader reads, and their schema."""
-    columns = tuple(sorted({column for each in readers for column in each.source.columns}))
-    fields = {
-        column: each.pipeline.schemas[0][place] for each in readers for place, column in enumerate(each.source.columns)
-    }
-    first = readers[0].source
-    moved = {place: columns.index(column) for place, column in enumerate(first.columns)}
-    filters = tuple([remap(each, moved) for each in first.filters])
-    return ScanSource(first.table, first.version, columns, filters), Schema(tuple([fields[one] for one in columns]))
+    return with_shared(dag, reads, step, (whole, schema), (), rows, reading)
 
 
 def _reading(reader: _Reader, wanted: Sequence[int], schema: Schema, taken: EdgeSource) -> Pipeline:

@@ -13,35 +13,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from bireme.data.ids import EdgeId, PipelineId
+from bireme.data.ids import PipelineId
 from bireme.data.node import replaced
 from bireme.data.schema import Schema
 from bireme.plan.draft import is_identity
 from bireme.plan.expr import Column, Expr
-from bireme.plan.hint import Hint
-from bireme.plan.membership import Member, MemberEstimates, Memberships, scans
-from bireme.plan.physical import (
-    Dag,
-    Edge,
-    EdgeSource,
-    EmitSink,
-    GroupSink,
-    Pipeline,
-    ProbeStep,
-    ProgramStep,
-    ScanSource,
-    Take,
-)
+from bireme.plan.membership import Member, MemberEstimates, Memberships
+from bireme.plan.physical import Dag, EdgeSource, Pipeline, ProbeStep, ProgramStep, ScanSource
 from bireme.plan.pipeline_order import PipelineOrder, in_order
 from bireme.plan.relation import JoinKind
+from bireme.plan.shared_scan import Reader, shareable, widest, with_shared
 from bireme.plan.tree import remap
 
 # Of the rows left over by the members, so many are cheap next to decoding a key of all.
 _KEPT_MAX: Final = 0.05
 _SCANNED_MIN: Final = 16_384
-_TASK_ROWS: Final = 131_072
-
-Reader = tuple[Pipeline, ScanSource]
 
 
 class _Common(NamedTuple):
@@ -55,9 +41,7 @@ class _Common(NamedTuple):
 def share_scans(dag: Dag, memberships: Memberships, estimates: MemberEstimates) -> Dag:
     """The same Dag with such scans shared."""
     by_table: dict[tuple[str, str], list[Reader]] = {}
-    for pipeline, source in scans(dag):
-        if source.row_numbers or (isinstance(pipeline.sink, GroupSink) and pipeline.sink.finals is not None):
-            continue  # what goes by splits has to read them
+    for pipeline, source in shareable(dag):
         by_table.setdefault((source.table, source.version), []).append((pipeline, source))
     made = dag
     for readers in by_table.values():
@@ -109,40 +93,17 @@ def _goes_before(order: PipelineOrder, pipeline: PipelineId, others: Sequence[Pi
 
 def _shared(dag: Dag, common: _Common, built: PipelineId, rows: float) -> Dag:
     """The Dag with one scan for the readers, after the pipeline `built`, and an edge from which they take."""
-    columns = tuple(sorted({column for _, source in common.readers for column in source.columns}))
-    fields = {
-        column: pipeline.schemas[0][place]
-        for pipeline, source in common.readers
-        for place, column in enumerate(source.columns)
-    }
-    schema = Schema(tuple([fields[column] for column in columns]))
-    hint = Hint(rows_expected=int(rows * common.kept), bytes_expected=int(rows * common.kept * schema.row_bytes))
-    edge = EdgeId(len(dag.edges))
-    reads, probe = _lookup(common, columns, schema)
-    first = common.readers[0][0]
-    after = tuple(sorted({built, *_waits(common.readers)}))
-    number = PipelineId(len(dag.pipelines))
-    scan = Pipeline(number, first.name, reads, (probe,), EmitSink(edge), after, (schema, schema), hint)
-    # Few rows are one task for each reader.
-    take = Take.PARTITION if hint.rows_expected <= _TASK_ROWS else Take.STREAM
-    pipelines = [*dag.pipelines, scan]
-    for pipeline, source in common.readers:
-        pipelines[pipeline.id] = _reading(pipeline, source, columns, schema, EdgeSource(edge, take))
-    readers = tuple([pipeline.id for pipeline, _ in common.readers])
-    taken = Edge(edge, "shared", schema, (scan.id,), readers, 1, True, hint)
-    return replaced(dag, pipelines=tuple(pipelines), edges=(*dag.edges, taken))
-
-
-def _lookup(common: _Common, columns: tuple[int, ...], schema: Schema) -> tuple[ScanSource, ProbeStep]:
-    """What reads the columns, and what drops the rows that nobody wants."""
-    source = common.readers[0][1]
-    places = {place: columns.index(column) for place, column in enumerate(source.columns)}
-    filters = tuple([remap(each, places) for each in source.filters])
-    asked = [columns.index(column) for column in common.member.columns]
+    reads, schema = widest(common.readers)
+    asked = [reads.columns.index(column) for column in common.member.columns]
     keys = tuple([Column(place, schema[place].type) for place in asked])
-    kept = tuple(range(len(columns)))
+    kept = tuple(range(len(schema)))
     probe = ProbeStep(common.member.table, JoinKind.SEMI, keys, None, 0, False, False, kept, ())
-    return ScanSource(source.table, source.version, columns, filters), probe
+    after = tuple(sorted({built, *_waits(common.readers)}))
+
+    def reading(taken: EdgeSource) -> list[Pipeline]:
+        return [_reading(pipeline, source, reads.columns, schema, taken) for pipeline, source in common.readers]
+
+    return with_shared(dag, reads, probe, (schema, schema), after, int(rows * common.kept), reading)
 
 
 def _reading(
