@@ -36,7 +36,7 @@ class SessionTables:
     def __init__(self) -> None:
         self._named: dict[str, tuple[str, ScannableSource]] = {}
         self._sources: weakref.WeakValueDictionary[tuple[str, str], ScannableSource] = weakref.WeakValueDictionary()
-        self._by_path: OrderedDict[str, ScannableSource] = OrderedDict()
+        self._by_path: OrderedDict[str, ParquetSource] = OrderedDict()
         # Replaced, never changed: the loop looks at it without the lock.
         self._kept: frozenset[str] = frozenset()
         self._numbers = itertools.count()
@@ -103,7 +103,7 @@ class SessionTables:
             return None if numbers is None else Table(name, numbers.version, numbers.schema)
         with self._lock:
             known = self._by_path.get(name)
-        source = known.refresh() if isinstance(known, ParquetSource) else open_source(paths)
+        source = open_parquet(paths) if known is None else known.refresh()
         with self._lock:
             self._by_path[name] = self._sources[name, source.version] = source
             self._by_path.move_to_end(name)
