@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <vector>
 
-#include "kernels/crc32c.hpp"
 #include "pooled_bytes.hpp"
 #include "spill/block_file.hpp"
 
@@ -53,14 +52,6 @@ void raise_errno(int error) {
   throw nb::python_error();
 }
 
-uint32_t checksum_of(nb::sequence objects) {
-  const HeldPieces held(objects);
-  nb::gil_scoped_release unlocked;
-  uint32_t checksum = 0;
-  for (const Piece& piece : held.pieces()) checksum = crc32c(piece.bytes, piece.length, checksum);
-  return checksum;
-}
-
 uint32_t write_pieces(int descriptor, int64_t offset, nb::sequence objects) {
   const HeldPieces held(objects);
   RunWrite written;
@@ -86,8 +77,6 @@ nb::object read_pieces(int descriptor, int64_t offset, int64_t length) {
 }  // namespace
 
 void bind_spill(nb::module_& module) {
-  module.def("crc32c", &checksum_of, nb::arg("pieces"),
-             "CRC-32C of the bytes of all pieces, one after the other.");
   module.def("set_aside", &set_aside, nb::arg("descriptor"), nb::arg("length"),
              "Has the file system set aside so many bytes of a file, where it can.");
   module.def("write_run", &write_pieces, nb::arg("descriptor"), nb::arg("offset"), nb::arg("pieces"),
