@@ -78,6 +78,7 @@ nb::object read_pieces(int descriptor, int64_t offset, int64_t length) {
 
 void bind_spill(nb::module_& module) {
   module.def("set_aside", &set_aside, nb::arg("descriptor"), nb::arg("length"),
+             nb::call_guard<nb::gil_scoped_release>(),
              "Has the file system set aside so many bytes of a file, where it can.");
   module.def("write_run", &write_pieces, nb::arg("descriptor"), nb::arg("offset"), nb::arg("pieces"),
              "Writes the pieces one after the other in whole blocks; gives their CRC-32C. Raises OSError.");
