@@ -79,9 +79,9 @@ class Builder {
 
   void add_steps(size_t state) {
     find_end(state);
+    const std::vector<Way> ways = ways_[state];  // steps make states, which moves those that there are
     for (size_t number = 0; number < samples_.size(); ++number) {
       begin_step();
-      const std::vector<Way> ways = ways_[state];
       for (const Way& way : ways) {
         const Instruction& each = code_[static_cast<size_t>(way.at)];
         if (each.form != Form::Bytes || samples_[number] < each.low || samples_[number] > each.high) continue;
