@@ -168,9 +168,15 @@ Cells<Entry> all_entries(const Codes& codes) {
   return entries;
 }
 
-}  // namespace
-
-namespace {
+// Puts the rows, of which there are some, in order by the pieces: the first `wanted`.
+void sort_by_pieces(SortedRows& sorted, int64_t rows, int64_t wanted) {
+  Codes codes = join_pieces(sorted.pieces, rows);
+  sorted.is_decided = codes.decides(sorted.pieces);
+  if (sorted.is_decided) release(sorted.pieces);
+  sorted.entries = wanted < rows ? first_entries(codes, sorted.pieces, wanted) : all_entries(codes);
+  codes.joined = {};
+  sort_entries(sorted.entries, codes, sorted.pieces);
+}
 
 void check(const Batch& batch, const std::vector<SortKey>& keys) {
   if (batch.rows() > std::numeric_limits<uint32_t>::max())
@@ -191,13 +197,7 @@ SortedRows sorted_rows(const Batch& batch, const std::vector<SortKey>& keys, siz
   if (split >= keys.size()) sorted.split_pieces = sorted.pieces.size();
   for (size_t index = sorted.split_pieces; index < sorted.pieces.size(); ++index)
     sorted.split_bits += sorted.pieces[index].bits;
-  if (batch.rows() == 0) return sorted;
-  Codes codes = join_pieces(sorted.pieces, batch.rows());
-  sorted.is_decided = codes.decides(sorted.pieces);
-  if (sorted.is_decided) release(sorted.pieces);
-  sorted.entries = all_entries(codes);
-  codes.joined = {};
-  sort_entries(sorted.entries, codes, sorted.pieces);
+  if (batch.rows() > 0) sort_by_pieces(sorted, batch.rows(), batch.rows());
   return sorted;
 }
 
@@ -206,22 +206,18 @@ OutputColumn sort_rows(const Batch& batch, const std::vector<SortKey>& keys, int
   const int64_t rows = batch.rows();
   const int64_t wanted = limit < 0 ? rows : std::min(limit, rows);
   const bool few = wanted <= rows / 4;
-  std::vector<SortPiece> pieces;
+  SortedRows sorted;
   for (size_t index = 0; index < keys.size(); ++index) {
-    append_sort_pieces(batch.columns()[index], keys[index], few && keys.size() == 1, pieces);
+    append_sort_pieces(batch.columns()[index], keys[index], few && keys.size() == 1, sorted.pieces);
   }
   OutputColumn out;
   out.type = simple_type(Kind::Int64);
   out.rows = wanted;
   out.values = Buffer(wanted * 8);
   if (wanted == 0) return out;
-  Codes codes = join_pieces(pieces, rows);
-  if (codes.decides(pieces)) release(pieces);
-  Cells<Entry> entries = few ? first_entries(codes, pieces, wanted) : all_entries(codes);
-  codes.joined = {};
-  sort_entries(entries, codes, pieces);
+  sort_by_pieces(sorted, rows, few ? wanted : rows);
   int64_t* positions = out.values.as<int64_t>();
-  for (int64_t row = 0; row < wanted; ++row) positions[row] = entries[row].row;
+  for (int64_t row = 0; row < wanted; ++row) positions[row] = sorted.entries[row].row;
   return out;
 }
 
