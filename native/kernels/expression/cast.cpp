@@ -201,20 +201,18 @@ constexpr int kExactPowerMax = 22;
 
 // The double nearest to a decimal whose digits or whose power of ten a double does not hold.
 double nearest_double(int128 unscaled, int scale) {
-  std::array<char, 64> text;
-  char* end = text.data() + text.size();
-  char* start = end;
+  std::array<char, 64> text;  // the digits, up to a place in the middle, and the exponent after them
+  char* past = text.data() + 48;
+  char* start = past;
   const bool negative = unscaled < 0;
-  for (auto rest = negative ? -static_cast<uint128>(unscaled) : static_cast<uint128>(unscaled); rest != 0; rest /= 10) {
-    *--start = static_cast<char>('0' + static_cast<int>(rest % 10));
-  }
-  if (start == end) return 0.0;
-  std::array<char, 80> whole;
-  char* past = std::copy(start, end, whole.data());
+  auto rest = static_cast<uint128>(unscaled);
+  if (negative) rest = -rest;
+  for (; rest != 0; rest /= 10) *--start = static_cast<char>('0' + static_cast<int>(rest % 10));
+  if (start == past) return 0.0;
   *past++ = 'e';
-  past = std::to_chars(past, whole.data() + whole.size(), -scale).ptr;
+  past = std::to_chars(past, text.data() + text.size(), -scale).ptr;
   double value = 0;
-  std::from_chars(whole.data(), past, value);
+  std::from_chars(start, past, value);
   return negative ? -value : value;
 }
 
@@ -275,8 +273,9 @@ void resolve_to_float(Node& node) {
     node.kernel = narrow_float;
     node.can_raise |= !node.safe;
   } else {
-    visit_exact(from,
-                [&]<typename In>(In) { node.kernel = to_double ? exact_to_float<double, In> : exact_to_float<float, In>; });
+    visit_exact(from, [&]<typename In>(In) {
+      node.kernel = to_double ? exact_to_float<double, In> : exact_to_float<float, In>;
+    });
   }
 }
 
