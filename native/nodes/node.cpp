@@ -231,21 +231,13 @@ PyObject* make_class(PyObject*, PyObject* args) {
 // -------------------------------------------------------------------------------------------- what is
 // remembered
 
-// remember(node, value): keeps `value` as the node's `_memo`.
-PyObject* remember(PyObject*, PyObject* args) {
+// remember(node, value) keeps `value` as the node's `_memo`, note(node, value) as its `_facts`.
+template <PyObject* Node::* kPlace>
+PyObject* keep(PyObject*, PyObject* args) {
   PyObject *object = nullptr, *value = nullptr;
   if (!PyArg_ParseTuple(args, "O!O", node_type, &object, &value)) return nullptr;
   Py_INCREF(value);
-  Py_XDECREF(std::exchange(reinterpret_cast<Node*>(object)->memo, value));
-  Py_RETURN_NONE;
-}
-
-// note(node, value): keeps `value` as the node's `_facts`.
-PyObject* note(PyObject*, PyObject* args) {
-  PyObject *object = nullptr, *value = nullptr;
-  if (!PyArg_ParseTuple(args, "O!O", node_type, &object, &value)) return nullptr;
-  Py_INCREF(value);
-  Py_XDECREF(std::exchange(reinterpret_cast<Node*>(object)->facts, value));
+  Py_XDECREF(std::exchange(reinterpret_cast<Node*>(object)->*kPlace, value));
   Py_RETURN_NONE;
 }
 
@@ -262,8 +254,8 @@ PyMethodDef functions[] = {
     {"make_class", make_class, METH_VARARGS, nullptr},
     {"replaced", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&replaced)),
      METH_VARARGS | METH_KEYWORDS, nullptr},
-    {"remember", remember, METH_VARARGS, nullptr},
-    {"note", note, METH_VARARGS, nullptr},
+    {"remember", keep<&Node::memo>, METH_VARARGS, nullptr},
+    {"note", keep<&Node::facts>, METH_VARARGS, nullptr},
     {"drop_unused", drop_unused, METH_NOARGS, nullptr},
     {"node_count", node_count, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},

@@ -1,6 +1,7 @@
 // Relations as graphs: what they read, and plans rebuilt from their leaves up. What visits relations visits a
 // shared one once; the plans of subqueries in their expressions are visited only where that is said.
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "nodes/traversal.hpp"
@@ -57,7 +58,7 @@ class Visit {
     if (seen_.contains(node)) return true;
     const auto enter = [&](PyObject* inner) { return visit(inner); };
     if (!each_input(node, enter) || (subqueries_ && !each_subplan(node, enter))) return false;
-    seen_.emplace(node, true);
+    seen_.insert(node);
     return PyList_Append(found_.get(), plan) == 0;
   }
 
@@ -65,7 +66,7 @@ class Visit {
 
  private:
   bool subqueries_;
-  std::unordered_map<Node*, bool> seen_;
+  std::unordered_set<Node*> seen_;
   Ref found_;
 };
 
@@ -167,8 +168,8 @@ class Rebuild {
     if (node == nullptr || !depth) return nullptr;
     const auto known = done_.find(node);
     if (known != done_.end()) return Ref::of(known->second.get()).release();
-    const Ref over(over_inputs(node, [&](PyObject* input) { return visit(input); }));
     const auto rebuild = [&](PyObject* inner) { return visit(inner); };
+    const Ref over(over_inputs(node, rebuild));
     const Ref whole(over ? with_subplans(reinterpret_cast<Node*>(over.get()), rebuild) : nullptr);
     Ref made(whole ? PyObject_CallFunctionObjArgs(change_, whole.get(), nullptr) : nullptr);
     if (!made) return nullptr;
