@@ -115,9 +115,8 @@ PyObject* over_inputs(Node* node, const Next& next) {
 
 // with_inputs(rel, inputs): the relation over other inputs; of a union there may be fewer or more.
 PyObject* with_inputs(PyObject*, PyObject* args) {
-  PyObject *object = nullptr, *inputs = nullptr;
-  if (!PyArg_ParseTuple(args, "OO", &object, &inputs)) return nullptr;
-  Node* const node = asked(object);
+  PyObject* inputs = nullptr;
+  Node* const node = asked_with(args, &inputs);
   const Ref fresh(node == nullptr ? nullptr : PySequence_Tuple(inputs));
   if (!fresh) return nullptr;
   const std::vector<size_t>& fields = node->cls->inputs;
@@ -127,8 +126,8 @@ PyObject* with_inputs(PyObject*, PyObject* args) {
     return intern(*node->cls, values);
   }
   if (tuple_size(fresh.get()) != static_cast<Py_ssize_t>(fields.size())) {
-    return PyErr_Format(PyExc_ValueError, "%R reads %zu relations, and is given %zd", object, fields.size(),
-                        tuple_size(fresh.get()));
+    return PyErr_Format(PyExc_ValueError, "%R reads %zu relations, and is given %zd", node->object(),
+                        fields.size(), tuple_size(fresh.get()));
   }
   for (size_t index = 0; index < fields.size(); ++index) {
     values[fields[index]] = tuple_item(fresh.get(), static_cast<Py_ssize_t>(index));
@@ -149,9 +148,8 @@ PyObject* with_subplans(Node* node, const Change& change) {
 
 // map_subplans(node, change): the node with `change` applied to the plans of subqueries in its expressions.
 PyObject* map_subplans(PyObject*, PyObject* args) {
-  PyObject *object = nullptr, *change = nullptr;
-  if (!PyArg_ParseTuple(args, "OO", &object, &change)) return nullptr;
-  Node* const node = asked(object);
+  PyObject* change = nullptr;
+  Node* const node = asked_with(args, &change);
   if (node == nullptr) return nullptr;
   return with_subplans(node,
                        [&](PyObject* plan) { return PyObject_CallFunctionObjArgs(change, plan, nullptr); });

@@ -65,9 +65,8 @@ PyObject* holds_subquery(PyObject*, PyObject* object) {
 
 // map_operands(node, change): the node with `change` applied to each expression directly in it.
 PyObject* map_operands(PyObject*, PyObject* args) {
-  PyObject *object = nullptr, *callable = nullptr;
-  if (!PyArg_ParseTuple(args, "OO", &object, &callable)) return nullptr;
-  Node* const node = asked(object);
+  PyObject* callable = nullptr;
+  Node* const node = asked_with(args, &callable);
   const Depth depth;
   if (node == nullptr || !depth) return nullptr;
   return rebuilt(node,
@@ -84,9 +83,8 @@ PyObject* mapped(Node* node, PyObject* callable) {
 // map_expr(node, change): the expression rebuilt from the leaves up, `change` applied to every part after its
 // operands.
 PyObject* map_expr(PyObject*, PyObject* args) {
-  PyObject *object = nullptr, *callable = nullptr;
-  if (!PyArg_ParseTuple(args, "OO", &object, &callable)) return nullptr;
-  Node* const node = asked(object);
+  PyObject* callable = nullptr;
+  Node* const node = asked_with(args, &callable);
   return node == nullptr ? nullptr : mapped(node, callable);
 }
 
@@ -110,9 +108,8 @@ PyObject* moved_to(Node* reference, PyObject* position) {
 
 // remap(node, positions): with column i moved to positions[i].
 PyObject* remap(PyObject*, PyObject* args) {
-  PyObject *object = nullptr, *positions = nullptr;
-  if (!PyArg_ParseTuple(args, "OO", &object, &positions)) return nullptr;
-  Node* const node = asked(object);
+  PyObject* positions = nullptr;
+  Node* const node = asked_with(args, &positions);
   if (node == nullptr) return nullptr;
   return with_references(node, [&](Node* reference) {
     const Ref position(PyObject_GetItem(positions, reference->fields()[0]));
@@ -122,9 +119,8 @@ PyObject* remap(PyObject*, PyObject* args) {
 
 // shift(node, by): with every column moved by `by` positions.
 PyObject* shift(PyObject*, PyObject* args) {
-  PyObject *object = nullptr, *by = nullptr;
-  if (!PyArg_ParseTuple(args, "OO", &object, &by)) return nullptr;
-  Node* const node = asked(object);
+  PyObject* by = nullptr;
+  Node* const node = asked_with(args, &by);
   if (node == nullptr) return nullptr;
   return with_references(node, [&](Node* reference) {
     const Ref position(PyNumber_Add(reference->fields()[0], by));
@@ -134,9 +130,8 @@ PyObject* shift(PyObject*, PyObject* args) {
 
 // substitute(node, replacements): with column i replaced by replacements[i].
 PyObject* substitute(PyObject*, PyObject* args) {
-  PyObject *object = nullptr, *replacements = nullptr;
-  if (!PyArg_ParseTuple(args, "OO", &object, &replacements)) return nullptr;
-  Node* const node = asked(object);
+  PyObject* replacements = nullptr;
+  Node* const node = asked_with(args, &replacements);
   if (node == nullptr) return nullptr;
   return with_references(
       node, [&](Node* reference) { return PyObject_GetItem(replacements, reference->fields()[0]); });
@@ -161,6 +156,11 @@ Node* asked(PyObject* object) {
   Node* const node = node_of(object);
   if (node == nullptr) PyErr_Format(PyExc_TypeError, "%R is not a node", object);
   return node;
+}
+
+Node* asked_with(PyObject* args, PyObject** other) {
+  PyObject* object = nullptr;
+  return PyArg_ParseTuple(args, "OO", &object, other) ? asked(object) : nullptr;
 }
 
 bool add_traversals(PyObject* module) {
