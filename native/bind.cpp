@@ -1,4 +1,5 @@
-// The Python module `bireme.backends.native._kernels`: one bind_<family> per family, and the translation of errors.
+// The Python module `bireme.backends.native._kernels`: one bind_<family> per family, and the translation of
+// errors.
 #include <nanobind/nanobind.h>
 
 #include <exception>
@@ -47,7 +48,8 @@ void translate(const std::exception_ptr& thrown, void*) {
   } catch (const EngineBug& error) {
     raise_as("EngineBug", error.what());
   } catch (const std::bad_alloc&) {
-    raise_as("OutOfRoom", "the operating system has no more memory for a kernel; lower memory_limit or free memory");
+    raise_as("OutOfRoom",
+             "the operating system has no more memory for a kernel; lower memory_limit or free memory");
   }
 }
 

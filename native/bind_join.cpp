@@ -79,8 +79,7 @@ void bind_table(nb::module_& module) {
   module.def("join_table", &build, nb::arg("keys"), nb::arg("null_equal_count"));
 }
 
-// ----------------------------------------------------------------------------------------------------------
-// filters
+// --------------------------------------------------------------------------------------------------- filters
 
 nb::object range_of(const KeyFilterHandle& handle) {
   int64_t low = 0;
@@ -121,8 +120,7 @@ void bind_filter(nb::module_& module) {
       .def("finish", [](KeyFilterBuild& self) { return made_filter([&] { return self.finish(); }); });
 }
 
-// -----------------------------------------------------------------------------------------------------------
-// builds
+// ---------------------------------------------------------------------------------------------------- builds
 
 std::vector<Batch> import_all(nb::sequence sources) {
   std::vector<Batch> batches;
@@ -160,8 +158,7 @@ void bind_build(nb::module_& module) {
       .def("take_payload", &take_payload);
 }
 
-// -----------------------------------------------------------------------------------------------------------
-// probes
+// ---------------------------------------------------------------------------------------------------- probes
 
 ProbeKind kind_of(const std::string& name) {
   if (name == "inner") return ProbeKind::Inner;

@@ -112,8 +112,7 @@ void KeyRows::look_up(const KeyIndex& index, KeyIndex* add, int64_t begin, int64
   }
 }
 
-// ----------------------------------------------------------------------------------------------------
-// strings
+// --------------------------------------------------------------------------------------------------- strings
 
 void KeyRows::number_texts(State& state, const TextIndex& index, TextIndex* add, int64_t begin, int64_t rows,
                            uint32_t* numbers) {
@@ -173,8 +172,7 @@ void KeyRows::number_codes(State& state, const TextIndex& index, TextIndex* add,
   }
 }
 
-// -----------------------------------------------------------------------------------------------------
-// packed
+// ---------------------------------------------------------------------------------------------------- packed
 
 // Fills the words of every part, and says which rows are absent: NULL where that is no key, or an unknown
 // string.
@@ -257,8 +255,7 @@ void KeyRows::find_packed(const KeyIndex& index, KeyIndex* add, int64_t rows, ui
   for (int64_t at = 0; at < count; ++at) entries[present[at]] = found[at];
 }
 
-// -----------------------------------------------------------------------------------------------------
-// serial
+// ---------------------------------------------------------------------------------------------------- serial
 
 void KeyRows::append_value(const KeyColumn& key, State& state, int64_t begin, int64_t row) {
   const Column& column = *state.column;

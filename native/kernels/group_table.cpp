@@ -198,8 +198,7 @@ std::vector<const Column*> GroupTable::key_columns(const Batch& batch) const {
   return columns;
 }
 
-// -------------------------------------------------------------------------------------------------------
-// update
+// ---------------------------------------------------------------------------------------------------- update
 
 void GroupTable::update(const Batch& batch, int64_t position) {
   for (const Argument& argument : arguments_) {
@@ -239,8 +238,7 @@ void GroupTable::update_vector(const Batch& batch, int64_t position, int64_t beg
   }
 }
 
-// --------------------------------------------------------------------------------------------------------
-// merge
+// ----------------------------------------------------------------------------------------------------- merge
 
 void GroupTable::merge(const Batch& states) {
   if (states.count() != static_cast<int>(key_types_.size()) + states_) {
@@ -310,8 +308,7 @@ void GroupTable::merge_step(Step& step, const Column* state, int64_t begin, int6
   }
 }
 
-// -------------------------------------------------------------------------------------------------------
-// results
+// --------------------------------------------------------------------------------------------------- results
 
 GroupTable::Rows GroupTable::results_of(const std::vector<uint32_t>& groups) const {
   Rows out;

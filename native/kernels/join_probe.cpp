@@ -144,8 +144,7 @@ std::optional<JoinPiece> ProbeRun::next() {
   throw EngineBug("a probe of no kind");
 }
 
-// ------------------------------------------------------------------------------------------------------------
-// pairs
+// ----------------------------------------------------------------------------------------------------- pairs
 
 std::optional<JoinPiece> ProbeRun::next_pairs() {
   pairs_ = 0;
@@ -233,8 +232,7 @@ void ProbeRun::gather_left(JoinPiece& piece, const uint32_t* positions, int64_t 
   for (int column : plan_.left_output) piece.left.push_back(gather(stream_[column], positions, rows, false));
 }
 
-// -------------------------------------------------------------------------------------------------------
-// rows, once
+// ------------------------------------------------------------------------------------------------ rows, once
 
 // Whether each row has a pair: 1 or 0.
 std::vector<uint8_t> ProbeRun::found_rows() {
@@ -341,8 +339,7 @@ JoinPiece ProbeRun::marked_rows() {
   return piece;
 }
 
-// ------------------------------------------------------------------------------------------------------------
-// marks
+// ----------------------------------------------------------------------------------------------------- marks
 
 void ProbeRun::mark_matches() {
   if (plan_.residual == nullptr) {

@@ -27,8 +27,7 @@ const NodeClass* class_of(PyObject* type) {
   return found == classes().end() ? nullptr : found->second;
 }
 
-// -------------------------------------------------------------------------------------------------- making a
-// node
+// --------------------------------------------------------------------------------------------- making a node
 
 void learn_from(PyObject* part, Node* node) {
   if (PyTuple_Check(part)) {
@@ -76,8 +75,7 @@ void weigh(std::span<PyObject* const> values) {
   }
 }
 
-// --------------------------------------------------------------------------------------------- calling a
-// class
+// ------------------------------------------------------------------------------------------- calling a class
 
 PyObject* refuse_call(const NodeClass& cls) {
   std::string names;
@@ -162,8 +160,7 @@ PyObject* derived(PyObject* self, void*) {
   return node->memo;
 }
 
-// ------------------------------------------------------------------------------------------- declaring a
-// class
+// ----------------------------------------------------------------------------------------- declaring a class
 
 std::vector<PyObject*> held_items(PyObject* tuple) {
   std::vector<PyObject*> items;
@@ -228,8 +225,7 @@ PyObject* make_class(PyObject*, PyObject* args) {
   return type;
 }
 
-// -------------------------------------------------------------------------------------------- what is
-// remembered
+// ---------------------------------------------------------------------------------------- what is remembered
 
 // remember(node, value) keeps `value` as the node's `_memo`, note(node, value) as its `_facts`.
 template <PyObject* Node::* kPlace>

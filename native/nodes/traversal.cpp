@@ -24,8 +24,7 @@ PyObject* walk(PyObject*, PyObject* object) {
   return found && append_all(found.get(), node) ? found.release() : nullptr;
 }
 
-// ------------------------------------------------------------------------------------------------ columns
-// read
+// ---------------------------------------------------------------------------------------------- columns read
 
 // The mask of a node with a column beyond the machine word, kept as its memo.
 PyObject* wide_mask(Node* node) {
@@ -60,8 +59,7 @@ PyObject* holds_subquery(PyObject*, PyObject* object) {
   return node == nullptr ? nullptr : PyBool_FromLong(node->holds_subquery);
 }
 
-// --------------------------------------------------------------------------------------------------
-// rebuilding
+// ------------------------------------------------------------------------------------------------ rebuilding
 
 // map_operands(node, change): the node with `change` applied to each expression directly in it.
 PyObject* map_operands(PyObject*, PyObject* args) {

@@ -60,8 +60,7 @@ bool each_operand(Node* node, const See& see) {
   return true;
 }
 
-// --------------------------------------------------------------------------------------------------
-// rebuilding
+// ------------------------------------------------------------------------------------------------ rebuilding
 
 template <class Change>
 PyObject* rebuilt(Node* node, const Change& change);

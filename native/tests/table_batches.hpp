@@ -34,7 +34,8 @@ inline OutputColumn longs(const Longs& values, Type type = simple_type(Kind::Int
   column.type = std::move(type);
   set_nulls(column, values);
   column.values = Buffer(column.rows * 8);
-  for (size_t row = 0; row < values.size(); ++row) column.values.as<int64_t>()[row] = values[row].value_or(-77);
+  for (size_t row = 0; row < values.size(); ++row)
+    column.values.as<int64_t>()[row] = values[row].value_or(-77);
   return column;
 }
 

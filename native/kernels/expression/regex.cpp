@@ -52,8 +52,7 @@ std::shared_ptr<const regex::Automaton> automaton_of(const Node& node, const reg
   return automaton;
 }
 
-// ------------------------------------------------------------------------------------------- whether it
-// matches
+// ---------------------------------------------------------------------------------------- whether it matches
 
 void matches_kernel(Call& call) {
   const regex::Automaton& automaton = *search_of(call).automaton;
@@ -71,8 +70,7 @@ void resolve_matches(Node& node, std::span<const Node* const>) {
   node.kernel = matches_kernel;
 }
 
-// ------------------------------------------------------------------------------------------- parts of a
-// match
+// ------------------------------------------------------------------------------------------ parts of a match
 
 void extract_kernel(Call& call) {
   const Search& search = search_of(call);
