@@ -11,30 +11,21 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support.disk import DiskFaults, MemorySource, MemorySpill
-from support.join_cases import expected, rows_of
-from support.sim_loop import SimClock, SimLoop, SimThreads, simulate
+from support import sim_query
+from support.disk import MemorySpill
+from support.sim_query import QueryRun
 
-import bireme
-from bireme.config import Config
 from bireme.data.hash_range import HashRange
-from bireme.data.record import to_result
 from bireme.errors import BiremeError
-from bireme.observe import event as events
-from bireme.observe.event import NO_CAUSE
+from bireme.observe.event import Event, Noted, PartitionCut, StateRelieved
 from bireme.operators import group
 from bireme.operators.merge_groups import MergeGroups
 from bireme.operators.slot_groups import SlotGroups
-from bireme.operators.stage_set import PipelineStages
-from bireme.plan.physical import Dag, GroupSink
-from bireme.runtime import partitions, pipeline
-from bireme.runtime.pipeline import LivePipeline
-from bireme.runtime.relief import tell_relievable
-from bireme.runtime.worker import Worker
+from bireme.plan.physical import GroupSink
+from bireme.runtime import partitions
 
 _SEEDS = int(os.environ.get("BIREME_SIM_SEEDS", "2000")) // 20
 _START = int(os.environ.get("BIREME_SIM_START", "0"))
@@ -76,86 +67,36 @@ def drawn_table(rng: random.Random) -> pa.Table:
     return pa.concat_tables([whole.slice(start, step) for start in range(0, max(1, rows), step)])
 
 
-class Run:
-    """One query, with everything that its seed draws; `ways` counts what became of groups."""
+class Run(QueryRun):
+    """One grouping, with everything that its seed draws; `ways` counts what became of groups."""
+
+    presses = GroupSink
 
     def __init__(self, seed: int) -> None:
-        rng = self.rng = random.Random(seed)
-        self.seed = seed
-        self.tables = {"a": drawn_table(rng)}
-        self.query = rng.choice(QUERIES)
-        self.eager = rng.choice((0.0, 0.3, 0.8))
+        rng = random.Random(seed)
+        tables, query = {"a": drawn_table(rng)}, rng.choice(QUERIES)
+        eager = rng.choice((0.0, 0.3, 0.8))
         self.share = rng.choice((300, 5_000, 1 << 24))
         self.table_bytes_max = rng.choice((0, 20_000, 1 << 24))
         self.look_min = rng.choice((30, 1 << 16))
-        self.ways: Counter[str] = Counter()
-        low = rng.random() < 0.5
-        self.config = Config(
-            threads=rng.choice((1, 2, 3)),
-            memory_bytes_max=1 << 28,
-            # Where these are low, every batch that waits is demoted.
-            watermark_start=2e-7 if low else 0.85,
-            watermark_stop=1e-7 if low else 0.65,
-            spill_folders=(Path("simulated"),),
-            spill_bytes_max=1 << 30,
-            edge_bytes_max=rng.choice((1, 500, 1 << 20)),
-        )
+        super().__init__(seed, rng, tables=tables, query=query, eager=eager, low=rng.random() < 0.5)
 
-    def check(self) -> None:
-        """Runs it and compares its rows with DuckDB's."""
-        session = bireme.connect(threads=2, backend=self.rng.choice(("native", "native", "reference")))
-        try:
-            session.register("a", self.tables["a"])
-            dag = session._planner.plan(session.sql(self.query)._plan)[1]
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(partitions, "partition_share", lambda limit, *, slots: self.share)
-                patch.setattr(pipeline, "tell_relievable", self._press)
-                patch.setattr(group, "_TABLES_IN_MEMORY", 1 << 60)
-                patch.setattr(group, "_TABLE_BYTES_MIN", self.table_bytes_max)
-                patch.setattr(group, "_GROUPS_LOOK_MIN", self.look_min)
-                batches = simulate(lambda loop: self._run(loop, dag, session._stages(dag)), self.seed)
-        finally:
-            session.close()
-        plain = [to_result(batch, dag.schema) for batch in batches]
-        got = rows_of(pa.Table.from_batches(plain, dag.schema.to_result_arrow()))
-        want = expected(self.tables, self.query)
-        assert got == want, f"{self.query}: {got - want} too many, {want - got} too few"
+    def change(self, patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(partitions, "partition_share", lambda limit, *, slots: self.share)
+        patch.setattr(group, "_TABLES_IN_MEMORY", 1 << 60)
+        patch.setattr(group, "_TABLE_BYTES_MIN", self.table_bytes_max)
+        patch.setattr(group, "_GROUPS_LOOK_MIN", self.look_min)
 
-    async def _run(self, loop: SimLoop, dag: Dag, stages: PipelineStages) -> list[pa.RecordBatch]:
-        source = MemorySource(random.Random(self.seed + 1), DiskFaults())
-        spill = MemorySpill(random.Random(self.seed + 2), DiskFaults())
-        worker = Worker(self.config, source=source, spill=spill, clock=SimClock(loop), threads=SimThreads)
-        async with worker:
-            async with worker.run(dag, stages) as stream:
-                batches = [batch async for batch in stream]
-            assert worker.ledger.live == 0, worker.ledger
-            assert spill.bytes_used == 0
-            for _, event in worker.recorder.events():
-                if isinstance(event, events.PartitionCut | events.StateRelieved):
-                    self.ways[type(event).__name__] += 1
-                if isinstance(event, events.Noted) and "left to the merge" in event.text:
-                    self.ways["passed on"] += 1
-        return batches
-
-    def _press(self, live: LivePipeline, *, is_open: bool) -> None:
-        """Tells what a pipeline could give up, and often asks a grouping for it at once."""
-        tell_relievable(live, is_open=is_open)
-        is_grouping = isinstance(live.pipeline.sink, GroupSink) and live.costs.relievable.nbytes > 0
-        if is_grouping and live.relief is None and self.rng.random() < self.eager:
-            live.relieve(NO_CAUSE)
+    def count(self, events: Iterable[Event], spill: MemorySpill) -> None:
+        for event in events:
+            if isinstance(event, PartitionCut | StateRelieved):
+                self.ways[type(event).__name__] += 1
+            if isinstance(event, Noted) and "left to the merge" in event.text:
+                self.ways["passed on"] += 1
 
 
 def run_all(seeds: range) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for seed in seeds:
-        run = Run(seed)
-        try:
-            run.check()
-        except BaseException as error:
-            error.add_note(f"found by seed {seed}")
-            raise
-        total += run.ways
-    return total
+    return sim_query.run_all(seeds, Run)
 
 
 @pytest.mark.parametrize("part", range(_PARTS))

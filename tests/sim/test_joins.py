@@ -9,122 +9,59 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterable
 
-import pyarrow as pa
 import pytest
-from support.disk import DiskFaults, MemorySource, MemorySpill
-from support.join_cases import QUERIES, drawn_tables, expected, rows_of
-from support.sim_loop import SimClock, SimLoop, SimThreads, simulate
+from support import sim_query
+from support.disk import MemorySpill
+from support.join_cases import QUERIES, drawn_tables
+from support.sim_query import QueryRun
 
-import bireme
-from bireme.config import Config
-from bireme.data.record import to_result
-from bireme.observe import event as events
-from bireme.observe.event import NO_CAUSE
+from bireme.observe.event import Event, Promoted, RoundBegun
 from bireme.operators.away import Router
 from bireme.operators.join_rounds import JoinRounds
-from bireme.operators.stage_set import PipelineStages
-from bireme.plan.physical import BuildSink, Dag
-from bireme.runtime import pipeline, rounds
-from bireme.runtime.pipeline import LivePipeline
+from bireme.plan.physical import BuildSink
+from bireme.runtime import rounds
 from bireme.runtime.preload import executor as preload
-from bireme.runtime.relief import tell_relievable
-from bireme.runtime.worker import Worker
 
 _SEEDS = int(os.environ.get("BIREME_SIM_SEEDS", "2000")) // 20
 _START = int(os.environ.get("BIREME_SIM_START", "0"))
 _PARTS = 5
 
 
-class Run:
-    """One query, with everything that its seed draws; `rounds` counts how rounds were done, and what was moved.
+class Run(QueryRun):
+    """One join, with everything that its seed draws; `ways` counts how rounds were done, and what was moved.
 
     With `ahead` every batch that waits is demoted, and Pre-Load brings back at once what a task will take next.
     """
 
+    presses = BuildSink
+
     def __init__(self, seed: int, *, ahead: bool = False) -> None:
-        rng = self.rng = random.Random(seed)
-        self.seed = seed
-        self.tables = drawn_tables(rng)
-        self.query = rng.choice(QUERIES)
-        self.eager = 1.0 if ahead else rng.choice((0.0, 0.3, 0.8))
+        rng = random.Random(seed)
+        tables, query = drawn_tables(rng), rng.choice(QUERIES)
+        eager = 1.0 if ahead else rng.choice((0.0, 0.3, 0.8))
         self.round_bytes_max = rng.choice((100, 1_500, 1 << 20))
-        self.rounds: Counter[str] = Counter()
-        low = rng.random() < 0.5
-        low = low or ahead
         self.ahead = ahead
-        self.config = Config(
-            threads=rng.choice((1, 2, 3)),
-            memory_bytes_max=1 << 28,
-            # Where these are low, every batch that waits is demoted.
-            watermark_start=2e-7 if low else 0.85,
-            watermark_stop=1e-7 if low else 0.65,
-            spill_folders=(Path("simulated"),),
-            spill_bytes_max=1 << 30,
-            edge_bytes_max=rng.choice((1, 500, 1 << 20)),
-        )
+        low = rng.random() < 0.5
+        super().__init__(seed, rng, tables=tables, query=query, eager=eager, low=low or ahead)
 
-    def check(self) -> None:
-        """Runs it and compares its rows with DuckDB's."""
-        session = bireme.connect(threads=2, backend=self.rng.choice(("native", "native", "reference")))
-        try:
-            for name, table in self.tables.items():
-                session.register(name, table)
-            dag = session._planner.plan(session.sql(self.query)._plan)[1]
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(rounds, "round_bytes_max", lambda limit: self.round_bytes_max)
-                patch.setattr(pipeline, "tell_relievable", self._press)
-                if self.ahead:
-                    patch.setattr(preload, "promotion_room", lambda *_, **__: 1 << 28)
-                batches = simulate(lambda loop: self._run(loop, dag, session._stages(dag)), self.seed)
-        finally:
-            session.close()
-        plain = [to_result(batch, dag.schema) for batch in batches]
-        got = rows_of(pa.Table.from_batches(plain, dag.schema.to_result_arrow()))
-        want = expected(self.tables, self.query)
-        assert got == want, f"{self.query}: {got - want} too many, {want - got} too few"
+    def change(self, patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(rounds, "round_bytes_max", lambda limit: self.round_bytes_max)
+        if self.ahead:
+            patch.setattr(preload, "promotion_room", lambda *_, **__: 1 << 28)
 
-    async def _run(self, loop: SimLoop, dag: Dag, stages: PipelineStages) -> list[pa.RecordBatch]:
-        source = MemorySource(random.Random(self.seed + 1), DiskFaults())
-        spill = MemorySpill(random.Random(self.seed + 2), DiskFaults())
-        worker = Worker(self.config, source=source, spill=spill, clock=SimClock(loop), threads=SimThreads)
-        async with worker:
-            async with worker.run(dag, stages) as stream:
-                batches = [batch async for batch in stream]
-            assert worker.ledger.live == 0, worker.ledger
-            assert spill.bytes_used == 0
-            found = [event.how for _, event in worker.recorder.events() if isinstance(event, events.RoundBegun)]
-            self.rounds.update(found)
-            self.rounds["demoted"] += spill.writes
-            self.rounds["ahead"] += sum(
-                move.ahead for _, move in worker.recorder.events() if isinstance(move, events.Promoted)
-            )
-        return batches
-
-    def _press(self, live: LivePipeline, *, is_open: bool) -> None:
-        """Tells what a pipeline could give up, and often asks a build side for it at once."""
-        tell_relievable(live, is_open=is_open)
-        is_build = isinstance(live.pipeline.sink, BuildSink) and live.costs.relievable.nbytes > 0
-        if is_build and live.relief is None and self.rng.random() < self.eager:
-            live.relieve(NO_CAUSE)
-
-
-def run_seed(seed: int, *, ahead: bool = False) -> Counter[str]:
-    run = Run(seed, ahead=ahead)
-    run.check()
-    return run.rounds
+    def count(self, events: Iterable[Event], spill: MemorySpill) -> None:
+        self.ways["demoted"] += spill.writes
+        for event in events:
+            if isinstance(event, RoundBegun):
+                self.ways[event.how] += 1
+            elif isinstance(event, Promoted):
+                self.ways["ahead"] += event.ahead
 
 
 def run_all(seeds: range, *, ahead: bool = False) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for seed in seeds:
-        try:
-            total += run_seed(seed, ahead=ahead)
-        except BaseException as error:
-            error.add_note(f"found by seed {seed}")
-            raise
-    return total
+    return sim_query.run_all(seeds, lambda seed: Run(seed, ahead=ahead))
 
 
 @pytest.mark.parametrize("part", range(_PARTS))
