@@ -126,24 +126,13 @@ CASES: dict[str, Case] = {
         a=("0" + m.col("id").cast(pl.String if m is pl else "varchar") + "/02/2024").str.to_date("%d/%m/%Y"),
         b=m.col("shop").str.to_date("%d/%m/%Y", strict=False),
     ),
-    "dates": lambda m, s, t: (
-        s.select(
-            a=m.col("day").dt.month_start(),
-            b=m.col("day").dt.month_end(),
-            c=m.col("day").dt.is_leap_year(),
-            d=m.col("day").dt.iso_year(),
-            e=m.col("day").dt.century(),
-            f=m.col("day").dt.epoch("ms"),
-        )
-        if m is pl
-        else s.select(
-            a=m.col("day").dt.month_start().dt.date(),
-            b=m.col("day").dt.month_end().dt.date(),
-            c=m.col("day").dt.is_leap_year(),
-            d=m.col("day").dt.iso_year(),
-            e=m.col("day").dt.century(),
-            f=m.col("day").dt.epoch("ms"),
-        )
+    "dates": lambda m, s, t: s.select(
+        a=m.col("day").dt.month_start().dt.date(),
+        b=m.col("day").dt.month_end().dt.date(),
+        c=m.col("day").dt.is_leap_year(),
+        d=m.col("day").dt.iso_year(),
+        e=m.col("day").dt.century(),
+        f=m.col("day").dt.epoch("ms"),
     ),
     "lists": lambda m, s, t: t.with_columns(l=m.col("city").str.split("e")).select(
         a=m.col("l").list.len(),
@@ -169,20 +158,10 @@ CASES: dict[str, Case] = {
         h=m.concat_str(["id", "shop"], separator="-", ignore_nulls=True),
     ),
     "together": lambda m, s, t: s.select(a=m.corr("id", "amount"), b=m.cov("id", "amount")),
-    "nulls": lambda m, s, t: (
-        s.group_by("shop").agg(
-            a=floats(m, m.col("amount").null_count()),
-            b=floats(m, m.col("amount").len()),
-            c=floats(m, m.col("amount").product()),
-        )
-        if m is pl
-        else s.filter(True)
-        .group_by("shop")
-        .agg(
-            a=floats(m, m.col("amount").null_count()),
-            b=floats(m, m.col("amount").len()),
-            c=floats(m, m.col("amount").product()).fill_null(1.0),
-        )
+    "nulls": lambda m, s, t: s.group_by("shop").agg(
+        a=floats(m, m.col("amount").null_count()),
+        b=floats(m, m.col("amount").len()),
+        c=floats(m, m.col("amount").product()).fill_null(1.0),
     ),
 }
 
