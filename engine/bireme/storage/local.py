@@ -64,7 +64,7 @@ class LocalByteSource:
 
     def __init__(self, *, open_files_max: int = _OPEN_FILES_MAX, reader: RangeReader | None = None) -> None:
         self._open_files_max = open_files_max
-        self._reader = reader or _read_ranges
+        self._reader = reader or read_ranges
         self._lock = threading.Lock()
         self._files: OrderedDict[str, _OpenFile] = OrderedDict()
         self._closed = False
@@ -205,7 +205,7 @@ def _are_cached(descriptor: int, ranges: Iterable[ByteRange]) -> bool:
     return True
 
 
-def _read_ranges(descriptor: int, offsets: Sequence[int], lengths: Sequence[int]) -> list[pa.Buffer] | None:
+def read_ranges(descriptor: int, offsets: Sequence[int], lengths: Sequence[int]) -> list[pa.Buffer] | None:
     """The plain `RangeReader`."""
     found: list[pa.Buffer] = []
     for offset, length in zip(offsets, lengths, strict=True):

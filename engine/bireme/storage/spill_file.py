@@ -6,12 +6,13 @@ Rule: a run starts at a block and fills its last one, so that a file can be open
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Sequence
 from typing import Final, Protocol
 
 import pyarrow as pa
 
+from bireme.data.packed import checksum, packed_length
+from bireme.storage.local import read_ranges
 from bireme.storage.spill_space import in_blocks
 
 _PIECES_A_CALL: Final = 512  # IOV_MAX is 1024 on Linux
@@ -44,28 +45,18 @@ class PlainSpillFiles:
         """Writes through the page cache gain nothing by it."""
 
     def write(self, descriptor: int, offset: int, pieces: Sequence[pa.Buffer]) -> int:
-        checksum, length = 0, 0
-        for piece in pieces:
-            checksum = zlib.crc32(piece, checksum)
-            length += len(piece)
+        length = packed_length(pieces)
         views = [memoryview(piece).cast("B") for piece in pieces if len(piece)]
         views.append(memoryview(bytes(in_blocks(length) - length)))
         while views:
             written = os.pwritev(descriptor, views[:_PIECES_A_CALL], offset)
             offset += written
             views = _after(views, written)
-        return checksum
+        return checksum(pieces)
 
     def read(self, descriptor: int, offset: int, length: int) -> tuple[pa.Buffer, int] | None:
-        packed = pa.allocate_buffer(length)
-        view = memoryview(packed).cast("B")
-        done = 0
-        while done < length:
-            count = os.preadv(descriptor, [view[done:]], offset + done)
-            if count == 0:
-                return None
-            done += count
-        return packed, zlib.crc32(packed)
+        found = read_ranges(descriptor, [offset], [length])
+        return None if found is None else (found[0], checksum(found))
 
 
 def _after(views: list[memoryview], written: int) -> list[memoryview]:
