@@ -82,7 +82,7 @@ class LocalSpillStore:
 
     def read(self, ticket: SpillTicket) -> pa.RecordBatch:
         with self._lock:
-            folder, path = self._found(ticket.segment)
+            folder, path = self._found(ticket)
         try:
             descriptor, _ = folder.open(path, os.O_RDONLY)
             try:
@@ -100,10 +100,9 @@ class LocalSpillStore:
     def drop(self, ticket: SpillTicket) -> None:
         """Forgets a batch; dropping after `close` does nothing."""
         with self._lock:
-            folder = self._owners.get(ticket.segment)
-            segment = folder.space.segments.get(ticket.segment) if folder is not None else None
-            if folder is not None and segment is not None:
-                self._free(folder, segment, ticket.offset, ticket.stored)
+            found = self._segment_of(ticket)
+            if found is not None:
+                self._free(*found, ticket.offset, ticket.stored)
 
     def close(self) -> None:
         """Drops everything and removes the store's own folders; idempotent."""
@@ -236,13 +235,18 @@ class LocalSpillStore:
                 self._notes.append(f"{fault}; others are tried")
         return fault
 
-    def _found(self, number: int) -> tuple[SpillFolder, Path]:
+    def _found(self, ticket: SpillTicket) -> tuple[SpillFolder, Path]:
         self._check_open()
-        folder = self._owners.get(number)
-        segment = folder.space.segments.get(number) if folder is not None else None
-        if folder is None or segment is None:
+        found = self._segment_of(ticket)
+        if found is None:
             raise SpillFailed("a spilled batch is gone: it was dropped, or its spill folder was removed")
+        folder, segment = found
         return folder, folder.path(segment)
+
+    def _segment_of(self, ticket: SpillTicket) -> tuple[SpillFolder, Segment] | None:
+        folder = self._owners.get(ticket.segment)
+        segment = None if folder is None else folder.space.segments.get(ticket.segment)
+        return None if folder is None or segment is None else (folder, segment)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -48,7 +48,7 @@ class SpillFolder:
         Raises OSError.
         """
         if self._home is not None and not self._home.is_dir():
-            self._forget_home()
+            self.close()
         if self._home is None:
             self._home, self._owner = _make_home(self.root)
 
@@ -59,17 +59,8 @@ class SpillFolder:
         with contextlib.suppress(OSError):
             self.path(segment).unlink()
 
-    def _forget_home(self) -> None:
-        home, owner = self._home, self._owner
-        self._home = self._owner = None
-        self.space.segments.clear()
-        if home is not None and owner is not None:
-            with contextlib.suppress(OSError):
-                home.with_suffix(_LOCK_SUFFIX).unlink()
-            os.close(owner)
-
     def close(self) -> None:
-        """Removes the home; idempotent."""
+        """Removes the home with all that is in it; idempotent. `prepare` makes another one."""
         home, owner = self._home, self._owner
         self._home = self._owner = None
         self.space.segments.clear()

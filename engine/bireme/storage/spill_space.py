@@ -59,11 +59,10 @@ class Segment:
                 joined.append((start, end))
         self.free = joined
 
-    def trim(self) -> int:
-        """Takes the gap at the end of the file out of it; gives its size."""
+    def trim(self) -> None:
+        """Takes the gap at the end of the file out of it."""
         if self.free and self.free[-1][1] == self.size:
             self.size = self.free.pop()[0]
-        return self.size
 
 
 class Space:
