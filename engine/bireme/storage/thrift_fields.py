@@ -7,15 +7,22 @@ them; anything else is a ValueError.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
 
-from bireme.storage.thrift_compact import STOP, STRUCT, field_at, list_header, read_value, read_varint, unzigzag
+from bireme.storage.thrift_compact import (
+    BINARY,
+    LISTS,
+    STOP,
+    STRUCT,
+    field_at,
+    list_header,
+    read_value,
+    read_varint,
+    unzigzag,
+)
 
 # Id, type and content.
 Field = tuple[int, int, bytes]
 Change = Callable[[bytes], bytes]
-
-_LIST: Final = 9
 
 
 def fields_of(data: bytes, position: int = 0) -> tuple[list[Field], int]:
@@ -79,12 +86,12 @@ def list_of(structs: Sequence[bytes]) -> bytes:
 
 def texts_of(content: bytes) -> list[bytes]:
     """The elements of a list of texts."""
-    return list(read_value(content, 0, _LIST)[0])
+    return list(read_value(content, 0, LISTS[0])[0])
 
 
 def list_of_texts(texts: Sequence[bytes]) -> bytes:
     """The content of a field that is a list of texts."""
-    return _header(len(texts), 8) + b"".join([varint(len(text)) + text for text in texts])
+    return _header(len(texts), BINARY) + b"".join([varint(len(text)) + text for text in texts])
 
 
 def integer_of(content: bytes) -> int:
