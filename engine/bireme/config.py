@@ -24,7 +24,7 @@ _WATERMARK_STOP: Final = 0.65
 # Below the level to which memory is brought down, so that the cache alone is never what memory is short of.
 _CACHE_SHARE: Final = 0.6
 # What the interpreter, its libraries and plans take beside the data.
-_PROCESS_BYTES: Final = 150 * MIB
+PROCESS_BYTES: Final = 150 * MIB
 _DEFAULT_BYTES_MIN: Final = 32 * MIB
 _SPILL_BYTES_MAX: Final = 1 << 40
 
@@ -184,4 +184,4 @@ def _levers(chosen: Levers | str) -> Levers:
 
 def _default_memory_bytes(total: int) -> int:
     """Leaves room for others, and what the process takes beside its limit: a tenth, and the interpreter."""
-    return max(_DEFAULT_BYTES_MIN, min(total * 6 // 10, (total - _PROCESS_BYTES) * 10 // 11))
+    return max(_DEFAULT_BYTES_MIN, min(total * 6 // 10, (total - PROCESS_BYTES) * 10 // 11))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from bireme.clock import Clock
+from bireme.config import PROCESS_BYTES
 from bireme.data.ids import QueryId
 from bireme.data.tier import Tier
 from bireme.machine import resident_bytes
@@ -20,8 +21,7 @@ from bireme.observe.recorder import Recorder
 from bireme.runtime.memory.ledger import Ledger
 from bireme.units import MIB
 
-# What interpreter and libraries take; and how much of it comes only with the first queries.
-_PROCESS_BYTES: Final = 150 * MIB
+# What of `PROCESS_BYTES` comes only with the first queries.
 _LATE_BYTES: Final = 40 * MIB
 # A look takes some microseconds.
 _PAUSE_SECONDS: Final = 0.01
@@ -63,7 +63,7 @@ class Footprint:
         self._kept_max = kept_max
         self._resident = resident
         self._limit = ledger.limits[Tier.DEVICE]
-        self._base = max(_PROCESS_BYTES, resident() + _LATE_BYTES)
+        self._base = max(PROCESS_BYTES, resident() + _LATE_BYTES)
         self._held_max = self._limit
         self._next = 0.0
         quota.set(self._held_max, kept_max)
