@@ -5,6 +5,7 @@ Changes only on the loop. What follows from it is decided in `compute.policy` an
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Final
 
 from bireme.data.tier import Tier
@@ -24,7 +25,7 @@ class Costs:
     """`row_seconds` is what a row took in the task that ended last, `relievable` what the stage could give up."""
 
     def __init__(self, ledger: Ledger, pipeline: Pipeline) -> None:
-        self._histories: dict[TaskKind, History] = {}
+        self._histories: defaultdict[TaskKind, History] = defaultdict(History)
         self.row_seconds = 0.0
         self._ledger = ledger
         self._is_build = isinstance(pipeline.sink, BuildSink)
@@ -54,11 +55,11 @@ class Costs:
         if task.kind is not TaskKind.FINISH:
             self.row_seconds = seconds_per_row(result.seconds, task.rows_in)
         needed = made + kept + max(0, result.state_bytes - before)
-        self._history(task.kind).learn(task.basis, max(needed, result.peak_bytes))
+        self._histories[task.kind].learn(task.basis, max(needed, result.peak_bytes))
 
     def suffered(self, task: Task) -> None:
         """`task` ran out of memory."""
-        self._history(task.kind).suffered(task.basis, task.grant_bytes)
+        self._histories[task.kind].suffered(task.basis, task.grant_bytes)
 
     def need(self, task: Task) -> int:
         """Bytes that running `task` will need beside its inputs."""
@@ -78,13 +79,7 @@ class Costs:
         return self._need_of(TaskKind.BATCHES, basis)
 
     def _need_of(self, kind: TaskKind, basis: int) -> int:
-        return self._history(kind).estimate(basis) + (basis if self._copies_inputs else 0)
-
-    def _history(self, kind: TaskKind) -> History:
-        found = self._histories.get(kind)
-        if found is None:
-            found = self._histories[kind] = History()
-        return found
+        return self._histories[kind].estimate(basis) + (basis if self._copies_inputs else 0)
 
     def leave(self) -> None:
         """From here on the stage hands over what it keeps, and keeps nothing more."""
