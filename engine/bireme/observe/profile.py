@@ -6,7 +6,7 @@ events.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Any
@@ -67,15 +67,9 @@ class PipelineProfile:
 class EdgeProfile:
     """What moved through the tiers on one edge."""
 
-    moves: dict[tuple[Tier, Tier], Moves] = field(default_factory=dict)
+    moves: defaultdict[tuple[Tier, Tier], Moves] = field(default_factory=lambda: defaultdict(Moves))
     reasons: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
-
-    def between(self, source: Tier, target: Tier) -> Moves:
-        found = self.moves.get((source, target))
-        if found is None:
-            found = self.moves[source, target] = Moves()
-        return found
 
 
 class Profile:
@@ -231,11 +225,11 @@ class Profile:
 
     def _demoted(self, event: events.Demoted) -> None:
         into = self.edge(event.edge)
-        into.between(event.source, event.target).add(event.nbytes, event.stored_bytes, event.seconds)
+        into.moves[event.source, event.target].add(event.nbytes, event.stored_bytes, event.seconds)
         into.reasons[event.why] += 1
 
     def _promoted(self, event: events.Promoted) -> None:
-        moves = self.edge(event.edge).between(event.source, Tier.DEVICE)
+        moves = self.edge(event.edge).moves[event.source, Tier.DEVICE]
         moves.add(event.nbytes, event.stored_bytes, event.seconds, ahead=event.ahead)
 
     def _move_failed(self, event: events.MoveFailed) -> None:
@@ -347,7 +341,7 @@ def _line(name: str, pipeline: PipelineProfile) -> str:
 
 def _edge_line(name: str, edge: EdgeProfile) -> str:
     """What went down and up on one edge, and why."""
-    parts = [_moves(source, target, moves) for (source, target), moves in sorted(edge.moves.items()) if moves.count]
+    parts = [_moves(source, target, moves) for (source, target), moves in sorted(edge.moves.items())]
     if edge.reasons:
         parts.append(", ".join(f"{count} {why}" for why, count in edge.reasons.items()))
     parts += [f"{count} moves failed: {reason}" for reason, count in edge.faults.items()]
