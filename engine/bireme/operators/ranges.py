@@ -134,17 +134,14 @@ class Ranges(Unrelieved):
         rows = batch.num_rows
         every = max(1, min(_SAMPLED_EVERY, _SAMPLED_BYTES * rows // max(1, measure(batch))))
         chosen = _some(rows, every)
-        some = self._kernels.take(record_batch([*keys.columns, positions], self._sample_names(keys), rows), chosen)
-        plain_keys = self._kernels.take(keys, chosen)
-        parts = self._order.cut(some, plain_keys, self._splitters)
+        some_keys = self._kernels.take(keys, chosen)
+        columns = [*some_keys.columns, positions.take(chosen)]
+        some = record_batch(columns, [f"k{index}" for index in range(len(columns))], len(chosen))
+        parts = self._order.cut(some, some_keys, self._splitters)
         with self._sample.lock:
             for index, part in enumerate(parts):
                 if part.num_rows:
                     self._sample.placed.setdefault(index, []).append(part)
-
-    @staticmethod
-    def _sample_names(keys: pa.RecordBatch) -> list[str]:
-        return [f"k{index}" for index in range(keys.num_columns + 1)]
 
     def _let_go(self, slot: int) -> list[Emission]:
         kept = self._slots[slot]
