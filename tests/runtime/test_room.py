@@ -12,7 +12,7 @@ from support.sim_loop import SimLoop, simulate
 from bireme.data.ids import QueryId
 from bireme.data.tier import Tier
 from bireme.errors import OutOfRoom, SpillFailed
-from bireme.observe.event import Overbooked, RoomWanted
+from bireme.observe.event import Overbooked, RoomGiven, RoomWanted
 from bireme.observe.recorder import Recorder
 from bireme.runtime.memory.ledger import Ledger, Reservation, Use
 from bireme.runtime.memory.room import Purpose, Room, Want
@@ -143,6 +143,26 @@ def test_when_nothing_runs_and_nothing_can_move_the_request_is_let_through() -> 
         assert (await want).nbytes == 50
         (wanted,), (over,) = at.events(RoomWanted), at.events(Overbooked)
         assert (wanted.nbytes, over.over, over.cause) == (50, 40, 1)
+        (given,), waits = at.events(RoomGiven), at.room.waits[Purpose.CONSUME]
+        assert (given.how, given.cause) == (over.reason, 1)
+        assert (waits.count, waits.forced) == (1, 1)
+
+    scene(main)
+
+
+def test_waits_are_counted_by_purpose_however_they_end() -> None:
+    async def main(at: Scene) -> None:
+        held = at.hold(100)
+        consumer, producer = await at.want(100), await at.want(10, Purpose.PRODUCE)
+        await asyncio.sleep(0.05)
+        held.release()
+        await consumer
+        producer.cancel()
+        await asyncio.wait([producer])
+        assert [given.how for given in at.events(RoomGiven)] == ["room came", "given up"]
+        for waits in at.room.waits.values():
+            assert (waits.count, waits.forced) == (1, 0)
+            assert waits.seconds > 0.04
 
     scene(main)
 

@@ -163,6 +163,11 @@ def test_down_and_up_again(pinned: int, tier: Tier) -> None:
         await at.promote(entry)
         assert entry.batch.content.column(0).to_pylist() == [1, 2, 3]
         assert (at.ledger.totals[tier], at.kinds()) == (0, [Demoted, Promoted])
+        down, up = at.mover.totals[Tier.DEVICE, tier], at.mover.totals[tier, Tier.DEVICE]
+        assert [(moves.count, moves.nbytes, moves.ahead_count, moves.failed) for moves in (down, up)] == [
+            (1, 24, 0, 0)
+        ] * 2
+        assert down.stored_bytes == up.stored_bytes > 0
 
     scene(main, pinned=pinned)
 
@@ -185,6 +190,8 @@ def test_a_disk_that_takes_nothing_leaves_the_batch_where_it_is(faults: dict[str
         assert "the spill folder is full" in str(await at.demote(entry))
         assert (entry.batch.tier, entry.access) == (Tier.DEVICE, Access.IDLE)
         assert (at.ledger.totals[Tier.DISK], at.kinds()) == (0, [MoveFailed])
+        failed = at.mover.totals[Tier.DEVICE, Tier.DISK]
+        assert (failed.count, failed.failed) == (0, 1)
         assert entry.batch.content.column(0).to_pylist() == [1, 2]
 
     scene(main, **faults)
