@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 import unicodedata
 import urllib.parse
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
 
+from bireme.backends.reference.templates import format_fields, printf
 from bireme.backends.reference.values import from_values, to_values
 from bireme.errors import ConversionFault, DomainFault
 from bireme.plan.expr import Call
@@ -116,24 +117,11 @@ def _jaccard(left: str, right: str) -> float:
     return len(one & other) / len(one | other)
 
 
-# ----------------------------------------------------------------------------------------- templates
-
-
-def _format(template: str, *values: Any) -> str:
-    try:
-        return template.format(*values)
-    except (ValueError, IndexError, KeyError, AttributeError) as error:
-        raise DomainFault(f"the template {template!r} does not go with its values: {error}") from None
-
-
-_LENGTH: Final = re.compile(r"(%[-+ #0]*\d*(?:\.\d+)?)(?:hh|h|ll|l|L)(?=[a-zA-Z])")
-
-
-def _printf(template: str, *values: Any) -> str:
-    try:
-        return _LENGTH.sub(r"\1", template) % tuple(values)
-    except (ValueError, TypeError) as error:
-        raise DomainFault(f"the template {template!r} does not go with its values: {error}") from None
+def _templated(write: Callable[..., str]) -> Callable[..., str]:
+    """Of decimals only those without a place behind the point come here."""
+    return lambda template, *values: write(
+        template, *(int(value) if isinstance(value, Decimal) else value for value in values)
+    )
 
 
 def _bit_count(call: Call, args: list[pa.Array]) -> pa.Array:
@@ -174,8 +162,8 @@ FUNCTIONS: Final[dict[str, Evaluator]] = {
             ("levenshtein", _levenshtein),
             ("hamming", _hamming),
             ("jaccard", _jaccard),
-            ("format", _format),
-            ("printf", _printf),
+            ("format", _templated(format_fields)),
+            ("printf", _templated(printf)),
         )
     ),
 }

@@ -16,9 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bireme.backends.reference.collected import list_array
-from bireme.backends.reference.patterns import all_matches, by_pattern
+from bireme.backends.reference.pattern_parts import all_matches, split
 from bireme.backends.reference.values import from_values, to_values
-from bireme.backends.reference.vectors import any_null
 from bireme.data.types import to_arrow
 from bireme.errors import OutOfRoom, Overflow
 from bireme.plan.expr import Call
@@ -187,15 +186,6 @@ def _split(text: str, separator: str) -> list[str]:
     return text.split(separator) if separator else list(text)
 
 
-def _all_matches(call: Call, args: list[pa.Array]) -> pa.Array:
-    groups = args[2].to_pylist() if len(args) > 2 else [0] * len(args[0])
-    missing = any_null(args)
-    rows = []
-    for gone, text, pattern, group in zip(missing, args[0].to_pylist(), args[1].to_pylist(), groups, strict=True):
-        rows.append(None if gone else all_matches(text, pattern, group))
-    return pa.array(rows, to_arrow(call.type))
-
-
 FUNCTIONS: Final[dict[str, Evaluator]] = {
     "list_value": _list_value,
     "list_length": _length,
@@ -223,6 +213,6 @@ FUNCTIONS: Final[dict[str, Evaluator]] = {
     "range": _by_row(_series(is_open=True)),
     "generate_series": _by_row(_series(is_open=False)),
     "string_split": _by_row(_split),
-    "string_split_regex": by_pattern(lambda texts, other: pc.split_pattern_regex(texts, other[0])),
-    "regexp_extract_all": _all_matches,
+    "string_split_regex": _by_row(split),
+    "regexp_extract_all": _by_row(lambda text, pattern, group=0: all_matches(text, pattern, group)),
 }

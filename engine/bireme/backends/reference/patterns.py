@@ -186,17 +186,6 @@ _TOKEN: Final = re.compile(
 )
 
 
-def all_matches(text: str, pattern: str, group: int) -> list[str]:
-    """The group of that number in each match. Python's matcher, kept to the classes of characters that RE2 has."""
-    try:
-        expression = re.compile(pattern, re.ASCII)
-    except re.error as error:
-        raise DomainFault(f"cannot read the regular expression {pattern!r}: {error}") from None
-    if not 0 <= group <= expression.groups:
-        raise DomainFault(f"the regular expression {pattern!r} has no group {group}")
-    return [match[group] or "" for match in expression.finditer(text)]
-
-
 FUNCTIONS: Final[dict[str, Evaluator]] = {
     "like": by_pattern(_like),
     "ilike": by_pattern(_ilike),

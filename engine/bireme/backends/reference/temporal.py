@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from bireme.backends.reference import calendar
-from bireme.backends.reference.time_formats import format_moment, parse_moment
+from bireme.backends.reference.time_formats import format_moment
+from bireme.backends.reference.time_parsing import strptime
 from bireme.backends.reference.values import from_values, to_values
 from bireme.backends.reference.vectors import (
     Numbers,
@@ -316,25 +317,6 @@ def _moments(array: pa.Array, kind: DataType) -> list[datetime.datetime | None]:
     return [None if day is None else datetime.datetime.combine(day, midnight) for day in to_values(array, kind)]
 
 
-def _strptime(safe: bool) -> Evaluator:
-    def evaluate(call: Call, args: list[pa.Array]) -> pa.Array:
-        pairs = zip(args[0].to_pylist(), args[1].to_pylist(), strict=True)
-        return from_values([_parsed(text, template, safe) for text, template in pairs], call.type)
-
-    return evaluate
-
-
-def _parsed(text: str | None, template: str | None, safe: bool) -> datetime.datetime | None:
-    if text is None or template is None:
-        return None
-    try:
-        return parse_moment(text, template)
-    except ConversionFault:
-        if safe:
-            return None
-        raise
-
-
 def _name(names: tuple[str, ...], number: Callable[[Numbers], Numbers]) -> Evaluator:
     def evaluate(call: Call, args: list[pa.Array]) -> pa.Array:
         chosen = number(integers(args[0])).tolist()
@@ -382,8 +364,8 @@ FUNCTIONS: Final[dict[str, Evaluator]] = {
     "make_timestamp": _make_timestamp,
     "last_day": _last_day,
     "strftime": _strftime,
-    "strptime": _strptime(safe=False),
-    "try_strptime": _strptime(safe=True),
+    "strptime": strptime(safe=False),
+    "try_strptime": strptime(safe=True),
     "dayname": _name(_DAY_NAMES, calendar.weekday),
     "monthname": _name(_MONTH_NAMES, lambda days: calendar.civil(days)[1] - 1),
     **{f"to_{unit}": _span(months=count) for unit, count in (

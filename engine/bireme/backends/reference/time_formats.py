@@ -1,4 +1,4 @@
-"""Formats of strftime and strptime: the specifiers that DuckDB knows, in English, whatever the locale."""
+"""What strftime writes: the specifiers that DuckDB knows, in English, whatever the locale."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import datetime
 from collections.abc import Callable
 from typing import Final
 
-from bireme.errors import ConversionFault, DomainFault
+from bireme.errors import DomainFault
 
 Moment = datetime.datetime
 
-_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTHS: Final = (
+DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS: Final = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
@@ -49,11 +49,11 @@ _WRITERS: Final[dict[str, Callable[[Moment], str]]] = {
     "f": lambda moment: f"{moment.microsecond:06}",
     "g": lambda moment: f"{moment.microsecond // 1000:03}",
     "n": lambda moment: f"{moment.microsecond * 1000:09}",
-    "a": lambda moment: _DAYS[moment.weekday()][:3],
-    "A": lambda moment: _DAYS[moment.weekday()],
-    "b": lambda moment: _MONTHS[moment.month - 1][:3],
-    "h": lambda moment: _MONTHS[moment.month - 1][:3],
-    "B": lambda moment: _MONTHS[moment.month - 1],
+    "a": lambda moment: DAYS[moment.weekday()][:3],
+    "A": lambda moment: DAYS[moment.weekday()],
+    "b": lambda moment: MONTHS[moment.month - 1][:3],
+    "h": lambda moment: MONTHS[moment.month - 1][:3],
+    "B": lambda moment: MONTHS[moment.month - 1],
     "w": lambda moment: f"{moment.isoweekday() % 7}",
     "u": lambda moment: f"{moment.isoweekday()}",
     "U": _week_from(6),
@@ -87,12 +87,3 @@ def format_moment(moment: Moment, template: str) -> str:
         parts.append(writer(moment))
         position += length
     return "".join(parts)
-
-
-def parse_moment(text: str, template: str) -> Moment:
-    """The moment that a text means; ConversionFault where it does not fit the format."""
-    plain = template.replace("%-", "%").replace("%x", "%Y-%m-%d").replace("%X", "%H:%M:%S").replace("%T", "%H:%M:%S")
-    try:
-        return datetime.datetime.strptime(text.strip(), plain)
-    except ValueError:
-        raise ConversionFault(f"the text {text!r} does not fit the format {template!r}") from None

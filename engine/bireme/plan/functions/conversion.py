@@ -154,7 +154,7 @@ def _reader(target: DataType) -> Converter | None:
         case Kind.INTERVAL:
             return texts.read_interval
         case Kind.BINARY:
-            return lambda text: text.encode()
+            return texts.read_binary
         case _ if target.is_integer:
             return lambda text: _as_integer(_rounded(texts.read_number(text)), target)
         case _:

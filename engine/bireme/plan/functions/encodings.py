@@ -71,14 +71,15 @@ def _formatted(name: str, args: Args) -> Expr:
         raise wrong_arguments(name, args, signatures)
     if not isinstance(args[0], Literal):
         raise TypeFault(f"the template of {name} must be a constant")
-    values = [
-        arg if arg.type.is_integer or arg.type.is_float or arg.type is STRING else _plain(arg) for arg in args[1:]
-    ]
-    return Call(name, (args[0], *values), STRING)
+    return Call(name, (args[0], *map(_writable, args[1:])), STRING)
 
 
-def _plain(arg: Expr) -> Expr:
-    return cast(arg, FLOAT64) if arg.type.kind is Kind.DECIMAL else cast(arg, STRING)
+def _writable(arg: Expr) -> Expr:
+    """As a whole number of any size, a float or a text."""
+    kind = arg.type
+    if kind.is_integer or kind.is_float or kind is STRING or (kind.kind is Kind.DECIMAL and kind.scale == 0):
+        return arg
+    return cast(arg, FLOAT64 if kind.kind is Kind.DECIMAL else STRING)
 
 
 FUNCTIONS: Final = (

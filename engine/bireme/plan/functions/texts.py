@@ -268,6 +268,20 @@ def quoted_element(text: str) -> str:
     return f"'{escaped}'"
 
 
+_ESCAPED: Final = frozenset(b"\"'\\")
+_BLOB_PARTS: Final = re.compile(r"\\x([0-9A-Fa-f]{2})|([^\\])", re.ASCII | re.DOTALL)
+
+
 def write_binary(value: bytes) -> str:
-    """Printable ASCII as it is, every other byte (and the backslash) as `\\xAB`."""
-    return "".join(chr(byte) if 32 <= byte < 127 and byte != 92 else f"\\x{byte:02X}" for byte in value)
+    """Printable ASCII as it is, every other byte (quotes and the backslash as well) as `\\xAB`."""
+    return "".join(chr(byte) if 32 <= byte < 127 and byte not in _ESCAPED else f"\\x{byte:02X}" for byte in value)
+
+
+def read_binary(text: str) -> bytes:
+    """The bytes of ASCII characters, and those that `\\xAB` spells."""
+    if not text.isascii():
+        raise ValueError(r"a blob: bytes beyond ASCII are written \xAB; encode() gives the bytes of a text")
+    plain = _BLOB_PARTS.sub(lambda part: chr(int(part[1], 16)) if part[1] else part[2], text)
+    if _BLOB_PARTS.sub("", text):
+        raise ValueError(r"a blob: behind a backslash stand x and two hexadecimal digits")
+    return plain.encode("latin-1")
