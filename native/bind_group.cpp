@@ -32,8 +32,8 @@ std::vector<Type> types_of(nb::handle schema) {
   return types;
 }
 
-// (function, position of the argument or -1)
-using AggregateCall = std::tuple<std::string, int>;
+// (function, position of the argument or -1, fraction of a quantile)
+using AggregateCall = std::tuple<std::string, int, double>;
 
 std::vector<Aggregate> aggregates_of(const std::vector<AggregateCall>& calls, nb::handle arguments,
                                      nb::handle results) {
@@ -44,8 +44,9 @@ std::vector<Aggregate> aggregates_of(const std::vector<AggregateCall>& calls, nb
   }
   std::vector<Aggregate> aggregates;
   for (size_t index = 0; index < calls.size(); ++index) {
-    const auto& [name, position] = calls[index];
-    aggregates.push_back({aggregate_function(name), position, argument_types[index], result_types[index]});
+    const auto& [name, position, fraction] = calls[index];
+    aggregates.push_back(
+        {aggregate_function(name), position, argument_types[index], result_types[index], fraction});
   }
   return aggregates;
 }
@@ -138,11 +139,12 @@ void bind_group(nb::module_& module) {
       });
   module.def("group_merge", &make_merge, nb::arg("keys"), nb::arg("calls"), nb::arg("arguments"),
              nb::arg("results"), "An empty merge; arguments are those of `group_table`.");
-  module.def("group_table", &make_table, nb::arg("keys"), nb::arg("calls"), nb::arg("arguments"),
-             nb::arg("results"),
-             "An empty table. `keys`, `arguments` and `results` are schemas that give the types of the keys, "
-             "and of each "
-             "call's argument and result; a call is its canonical name and the position of its argument.");
+  module.def(
+      "group_table", &make_table, nb::arg("keys"), nb::arg("calls"), nb::arg("arguments"), nb::arg("results"),
+      "An empty table. `keys`, `arguments` and `results` are schemas that give the types of the keys, "
+      "and of each "
+      "call's argument and result; a call is its canonical name, the position of its argument, and of a "
+      "quantile the fraction.");
 }
 
 }  // namespace bireme

@@ -97,6 +97,10 @@ void Argument::keep_sum() {
   }
 }
 
+void Argument::keep_ranked() {
+  if (!ranked_) ranked_.emplace(type_);
+}
+
 void Argument::grow(int64_t groups) {
   if (groups == groups_) return;
   groups_ = groups;
@@ -113,7 +117,8 @@ void Argument::reserve(int64_t groups) {
 
 int64_t Argument::nbytes() const {
   return delta_.nbytes() + (exact_sums_ ? exact_sums_->nbytes() : 0) +
-         (float_sums_ ? float_sums_->nbytes() : 0) + (moments_ ? moments_->nbytes() : 0);
+         (float_sums_ ? float_sums_->nbytes() : 0) + (moments_ ? moments_->nbytes() : 0) +
+         (ranked_ ? ranked_->nbytes() : 0);
 }
 
 void Argument::need_delta() {
@@ -131,6 +136,7 @@ void Argument::add(const ArgumentRows& valid) {
   count_nulls(valid);
   if (exact_sums_ || float_sums_) add_sums(valid);
   if (moments_) add_moments(valid);
+  if (ranked_) ranked_->add(valid);
 }
 
 void Argument::add_sums(const ArgumentRows& valid) {

@@ -1,4 +1,4 @@
-// What aggregates share: the counts, sums and moments of one argument column.
+// What aggregates share: the counts, sums, moments and ranked values of one argument column.
 //
 // Rule: sum(x), avg(x), count(x) and stddev(x) read the same cells, so x is read once a vector. Counts of an
 // argument are kept as what they differ by from the rows of the group: nothing at all while the argument has
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "arrow/column.hpp"
+#include "kernels/group_ranked.hpp"
 #include "kernels/group_sums.hpp"
 
 namespace bireme {
@@ -63,6 +64,7 @@ class Argument {
   const Type& type() const { return type_; }
   void keep_sum();
   void keep_moments() { moments_.emplace(); }
+  void keep_ranked();
 
   void grow(int64_t groups);
   void reserve(int64_t groups);
@@ -81,6 +83,8 @@ class Argument {
   int128 exact_sum(uint32_t group) const { return (*exact_sums_)[group]; }
   double float_sum(uint32_t group) const { return (*float_sums_)[group]; }
   const Moments& moments(uint32_t group) const { return (*moments_)[group]; }
+  // Null where no quantile is asked for.
+  RankedValues* ranked() { return ranked_ ? &*ranked_ : nullptr; }
 
  private:
   void count_nulls(const ArgumentRows& valid);
@@ -95,6 +99,7 @@ class Argument {
   std::optional<ExactSums> exact_sums_;
   std::optional<FloatSums> float_sums_;
   std::optional<MomentSums> moments_;
+  std::optional<RankedValues> ranked_;
 };
 
 // 10 to the power of `scale`, which is at most 38.

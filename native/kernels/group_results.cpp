@@ -58,6 +58,10 @@ void GroupTable::append_states(const Step& step, const uint32_t* groups, int64_t
                                std::vector<OutputColumn>& out) const {
   using enum AggregateFunction;
   switch (step.aggregate.function) {
+    case QuantileLower:
+    case QuantileHigher:
+    case QuantileDiscrete:
+      throw EngineBug("a quantile has no states to hand over");
     case Avg: {
       const Type& type = step.aggregate.argument_type;
       const bool floats = is_float(type.kind);

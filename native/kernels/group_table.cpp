@@ -22,6 +22,16 @@ bool is_picked(AggregateFunction function) {
   return function >= AggregateFunction::Any && function <= AggregateFunction::Last;
 }
 
+// Aggregates of all values of a group at once; they have no states.
+bool is_ranked(AggregateFunction function) {
+  return function >= AggregateFunction::QuantileLower && function <= AggregateFunction::QuantileDiscrete;
+}
+
+Rank rank_of(AggregateFunction function) {
+  if (function == AggregateFunction::QuantileLower) return Rank::Lower;
+  return function == AggregateFunction::QuantileHigher ? Rank::Higher : Rank::Discrete;
+}
+
 int state_count(AggregateFunction function) {
   switch (function) {
     case AggregateFunction::Avg:
@@ -57,6 +67,7 @@ void check_supported(const Aggregate& aggregate) {
   if (function == AggregateFunction::Min || function == AggregateFunction::Max || is_picked(function)) {
     ok = is_canonical(kind) && aggregate.type.kind == kind;
   }
+  if (is_ranked(function)) ok = number && aggregate.type.kind == kind;
   if (!ok) {
     throw Unsupported("no native aggregate from Arrow format '" + aggregate.argument_type.format + "' to '" +
                       aggregate.type.format + "'");
@@ -84,6 +95,9 @@ AggregateFunction aggregate_function(const std::string& name) {
       {"any_value", AggregateFunction::Any},
       {"first", AggregateFunction::First},
       {"last", AggregateFunction::Last},
+      {"quantile_lower", AggregateFunction::QuantileLower},
+      {"quantile_higher", AggregateFunction::QuantileHigher},
+      {"quantile_discrete", AggregateFunction::QuantileDiscrete},
       {"var_samp", AggregateFunction::VarSamp},
       {"var_pop", AggregateFunction::VarPop},
       {"stddev_samp", AggregateFunction::StddevSamp},
@@ -128,6 +142,7 @@ void GroupTable::make_step(const Aggregate& aggregate) {
   states_ += state_count(aggregate.function);
   const AggregateFunction function = aggregate.function;
   if (function != AggregateFunction::CountStar) step.argument = argument_of(aggregate);
+  if (is_ranked(function)) arguments_[static_cast<size_t>(step.argument)].keep_ranked();
   if (is_summed(function)) arguments_[static_cast<size_t>(step.argument)].keep_sum();
   if (has_moments(function)) arguments_[static_cast<size_t>(step.argument)].keep_moments();
   if (function == AggregateFunction::Min || function == AggregateFunction::Max) {
@@ -241,6 +256,9 @@ void GroupTable::update_vector(const Batch& batch, int64_t position, int64_t beg
 // ----------------------------------------------------------------------------------------------------- merge
 
 void GroupTable::merge(const Batch& states) {
+  for (const Aggregate& aggregate : aggregates_) {
+    if (is_ranked(aggregate.function)) throw EngineBug("a quantile has no states that could be merged");
+  }
   if (states.count() != static_cast<int>(key_types_.size()) + states_) {
     throw EngineBug("a batch of group states has " + std::to_string(states.count()) + " columns, not " +
                     std::to_string(key_types_.size() + static_cast<size_t>(states_)));
@@ -310,11 +328,26 @@ void GroupTable::merge_step(Step& step, const Column* state, int64_t begin, int6
 
 // --------------------------------------------------------------------------------------------------- results
 
-GroupTable::Rows GroupTable::results_of(const std::vector<uint32_t>& groups) const {
+void GroupTable::gather_ranked() {
+  for (Argument& argument : arguments_) {
+    if (RankedValues* values = argument.ranked()) values->gather(keys_->size());
+  }
+}
+
+GroupTable::Rows GroupTable::results_of(const std::vector<uint32_t>& groups) {
   Rows out;
   out.rows = static_cast<int64_t>(groups.size());
   out.columns = keys_->columns(groups.data(), out.rows);
-  for (const Step& step : steps_) out.columns.push_back(result(step, groups.data(), out.rows));
+  for (const Step& step : steps_) {
+    const Aggregate& aggregate = step.aggregate;
+    if (is_ranked(aggregate.function)) {
+      RankedValues* values = arguments_[static_cast<size_t>(step.argument)].ranked();
+      out.columns.push_back(
+          values->pick(rank_of(aggregate.function), aggregate.fraction, groups.data(), out.rows));
+    } else {
+      out.columns.push_back(result(step, groups.data(), out.rows));
+    }
+  }
   return out;
 }
 
@@ -330,6 +363,7 @@ GroupTable::Rows GroupTable::finish() {
   // Without keys also the group of no rows at all has a result.
   std::vector<uint32_t> all(keys_->size());
   std::iota(all.begin(), all.end(), 0u);
+  gather_ranked();
   Rows out = results_of(all);
   clear();
   return out;
@@ -345,6 +379,7 @@ std::vector<GroupTable::Rows> GroupTable::states(uint32_t partitions) {
 GroupTable::Settled GroupTable::settle(int key, KeyInterval stated, KeyInterval final) {
   if (key < 0 || key >= static_cast<int>(key_types_.size()))
     throw EngineBug("a group table is settled by a key it lacks");
+  gather_ranked();
   const auto total = static_cast<int64_t>(groups());
   std::vector<uint32_t> finals, rest;
   finals.reserve(static_cast<size_t>(total));

@@ -28,6 +28,9 @@ enum class AggregateFunction : uint8_t {
   Any,
   First,
   Last,
+  QuantileLower,
+  QuantileHigher,
+  QuantileDiscrete,
   VarSamp,
   VarPop,
   StddevSamp,
@@ -41,7 +44,8 @@ struct Aggregate {
   AggregateFunction function = AggregateFunction::CountStar;
   int argument = -1;  // its position in the input
   Type argument_type;
-  Type type;  // of the result
+  Type type;            // of the result
+  double fraction = 0;  // of quantiles
 };
 
 // Both ends belong to it; empty where low > high.
@@ -112,11 +116,12 @@ class GroupTable {
   void merge_step(Step& step, const Column* state, int64_t begin, int64_t rows, const uint32_t* groups,
                   const int64_t* rows_added);
   std::vector<std::vector<uint32_t>> partition(uint32_t partitions) const;
-  Rows results_of(const std::vector<uint32_t>& groups) const;
+  Rows results_of(const std::vector<uint32_t>& groups);
   Rows states_of(const std::vector<uint32_t>& groups) const;
   void append_states(const Step& step, const uint32_t* groups, int64_t rows,
                      std::vector<OutputColumn>& out) const;
   OutputColumn result(const Step& step, const uint32_t* groups, int64_t rows) const;
+  void gather_ranked();
   OutputColumn sum_column(const Step& step, const Type& type, const uint32_t* groups, int64_t rows) const;
   OutputColumn count_column(const Step& step, const uint32_t* groups, int64_t rows) const;
   OutputColumn mean_time_column(const Step& step, const uint32_t* groups, int64_t rows) const;

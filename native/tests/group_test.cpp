@@ -1,6 +1,7 @@
 // Group tables against std::map, over every form of keys.
 #include "kernels/group_merge.hpp"
 
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -221,6 +222,48 @@ void test_merge(bool by_name, int64_t spread, int64_t stride, bool nulls) {
   CHECK(parts > 1 || spread < 1000);
 }
 
+// Quantiles against the values of each group, sorted.
+void test_ranks(int64_t spread, bool nulls) {
+  std::mt19937_64 random(static_cast<uint64_t>(spread));
+  std::map<std::optional<int64_t>, std::vector<int64_t>> groups;
+  GroupTable table({kLong}, {{AggregateFunction::QuantileLower, 1, kLong, kLong, 0.3},
+                             {AggregateFunction::Max, 1, kLong, kLong},
+                             {AggregateFunction::QuantileHigher, 1, kLong, kLong, 0.3},
+                             {AggregateFunction::QuantileDiscrete, 1, kLong, kLong, 1.0}});
+  for (int batches = 0; batches < 3; ++batches) {
+    const Input input = draw(random, 2000, spread, 7, nulls);
+    for (size_t row = 0; row < input.keys.size(); ++row) {
+      std::vector<int64_t>& values = groups[input.keys[row]];
+      if (input.values[row]) values.push_back(*input.values[row]);
+    }
+    table.update(batch(longs(input.keys), longs(input.values)), 0);
+  }
+  GroupTable::Rows rows = table.finish();
+  const Batch result = batch_of(std::move(rows.columns), rows.rows);
+  CHECK(static_cast<size_t>(result.rows()) == groups.size());
+  for (int64_t row = 0; row < result.rows(); ++row) {
+    std::vector<int64_t> values = groups[long_at(result[0], row)];
+    std::sort(values.begin(), values.end());
+    const auto at = [&](Rank rank, double fraction) {
+      const auto count = static_cast<int64_t>(values.size());
+      return count == 0 ? std::nullopt
+                        : std::optional(values[static_cast<size_t>(place_of(rank, fraction, count))]);
+    };
+    CHECK(long_at(result[1], row) == at(Rank::Lower, 0.3));
+    CHECK(long_at(result[3], row) == at(Rank::Higher, 0.3));
+    CHECK(long_at(result[2], row) == at(Rank::Higher, 1.0));
+    CHECK(long_at(result[4], row) == at(Rank::Discrete, 1.0));
+  }
+}
+
+void test_places() {
+  CHECK(place_of(Rank::Lower, 0.5, 4) == 1 && place_of(Rank::Higher, 0.5, 4) == 2);
+  CHECK(place_of(Rank::Discrete, 0.5, 4) == 1 && place_of(Rank::Discrete, 0.5, 5) == 2);
+  for (const Rank rank : {Rank::Lower, Rank::Higher, Rank::Discrete}) {
+    CHECK(place_of(rank, 0.0, 9) == 0 && place_of(rank, 1.0, 9) == 8 && place_of(rank, 0.7, 1) == 0);
+  }
+}
+
 void test_merge_of_nothing() {
   GroupMerge none({}, aggregates(0));
   const std::optional<GroupTable::Rows> row = none.next();
@@ -257,6 +300,11 @@ void test_errors() {
   GroupTable narrow({}, {{AggregateFunction::Sum, 0, kLong, decimal64_type(3, 0)}});
   narrow.update(batch(longs({999, 1})), 0);
   CHECK_THROWS(narrow.finish(), Overflow);
+  GroupTable ranked({}, {{AggregateFunction::QuantileLower, 0, kLong, kLong, 0.5}});
+  ranked.update(batch(longs({3})), 0);
+  CHECK_THROWS(ranked.merge(batch(longs({1}))), EngineBug);
+  CHECK_THROWS(ranked.states(1), EngineBug);
+  CHECK_THROWS(GroupTable({}, {{AggregateFunction::QuantileLower, 0, kString, kString, 0.5}}), Unsupported);
 }
 
 }  // namespace
@@ -282,6 +330,10 @@ int main() {
   for (int64_t width = 2; width <= 10; ++width) {
     for (const bool nulls : {false, true}) test_wide_keys(width, nulls);
   }
+  for (const int64_t spread : {1, 30, 5000}) {
+    for (const bool nulls : {false, true}) test_ranks(spread, nulls);
+  }
+  test_places();
   test_merge_of_nothing();
   test_empty();
   test_errors();

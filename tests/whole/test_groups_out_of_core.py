@@ -20,7 +20,7 @@ DISTINCT_ROWS = 150_000
 KEYS = ("sparse", "dense", "few", "text", "giant", "sometimes", "ratio")
 AGGREGATES = (
     "count(*)", "sum(v)", "min(text)", "max(sparse)", "avg(v)", "count(sometimes)", "sum(money)",
-    "count(distinct dense % 100)", "bool_or(v > 10)",
+    "count(distinct dense % 100)", "bool_or(v > 10)", "median(v)", "quantile_disc(money, 0.3)", "stddev(v)",
 )  # fmt: skip
 
 
@@ -99,7 +99,11 @@ MANY = "select count(*), sum(s), max(n) from (select sparse, dense, sum(v) as s,
 GIANT = "select count(*), sum(s), max(n) from (select giant, sum(v) as s, count(*) as n from t group by 1)"
 
 
-@pytest.mark.parametrize("query", [MANY, GIANT])
+MEDIANS = "select count(*), sum(m), max(m) from (select sparse, median(v) as m from t group by 1)"
+GIANT_MEDIAN = "select count(*), sum(m), max(m) from (select giant, median(v) as m from t group by 1)"
+
+
+@pytest.mark.parametrize("query", [MANY, GIANT, MEDIANS, GIANT_MEDIAN])
 def test_groups_of_one_key_and_of_many(query: str, table: pa.Table, roomy: bm.Session, spill_folder: Path) -> None:
     for threads, limit in ((1, "6MiB"), (2, "4MiB")):
         with bm.connect(threads=threads, memory_limit=limit, spill_folder=spill_folder) as session:

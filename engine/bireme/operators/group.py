@@ -2,7 +2,8 @@
 
 What is handed over at the end are states, which `MergeGroupsStep` merges. A clustered task has a table of its own:
 groups that no other split can hold leave it with their results, the rest joins the slot's table. Where hardly any two
-rows share a group, a slot gives its states up early and hands the other rows over as they come (`Gain`).
+rows share a group, a slot gives its states up early and hands the other rows over as they come (`Gain`). All rows
+are handed over so where an aggregate needs the values of a group at once.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from bireme.operators.filter_project import FilterProject
 from bireme.operators.slot_groups import SlotGroups
 from bireme.operators.states import QueryStates
 from bireme.plan.physical import Finals, GroupSink
-from bireme.plan.states import sees_order
+from bireme.plan.states import is_holistic, sees_order
 from bireme.storage.base import BATCH_ROWS_MAX
 from bireme.units import KIB
 
@@ -54,7 +55,8 @@ class Group:
         self._passing: list[GroupTable | None] = [None] * (slots + 1)
         # By slot: a table can be asked for its size only by the thread that fills it.
         self._passing_bytes = [0] * (slots + 1)
-        self._gains = [Gain(rows_expected // slots) for _ in range(slots + 1)]
+        is_lost = is_holistic(sink.spec)
+        self._gains = [Gain(rows_expected // slots, is_lost) for _ in range(slots + 1)]
         # What has no order among rows can do without it when they are merged.
         self._may_pass = not any(sees_order(step.function) for step in sink.spec.aggregates)
         # What calls for the parts of a relief, or of the end, are about: a slot and a range of its hashes.
@@ -181,8 +183,8 @@ class Gain:
     many groups there will be among all rows that are expected.
     """
 
-    def __init__(self, rows_expected: int) -> None:
-        self.is_lost = False
+    def __init__(self, rows_expected: int, is_lost: bool = False) -> None:
+        self.is_lost = is_lost
         self._rows_expected = rows_expected
         self._rows = 0
         self._next_look = 0

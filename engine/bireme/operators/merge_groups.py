@@ -15,7 +15,7 @@ from bireme.data.hash_range import HashRange
 from bireme.data.record import compact, joined, record_batch, slices
 from bireme.operators.states import QueryStates
 from bireme.plan.physical import MergeGroupsStep
-from bireme.plan.states import is_input
+from bireme.plan.states import is_holistic, is_input
 from bireme.storage.base import BATCH_ROWS_MAX
 
 
@@ -31,6 +31,11 @@ class MergeGroups:
     @property
     def can_cut(self) -> bool:
         return bool(self._step.spec.key_types)
+
+    @property
+    def can_take_bits(self) -> bool:
+        """Whether the table of few keys stays small, however many batches it was given."""
+        return not is_holistic(self._step.spec)
 
     @property
     def nbytes(self) -> int:

@@ -156,7 +156,7 @@ class PipelineStage:
         return self._cuts is not None and self._cuts.can_cut
 
     def can_take_bits(self) -> bool:
-        return self._merge is not None
+        return self._merge is not None and self._merge.can_take_bits
 
     def cut(self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int, slot: int) -> Output:
         assert self._cuts is not None, f"pipeline {self._pipeline.name} takes partitions whole"

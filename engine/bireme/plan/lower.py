@@ -238,12 +238,20 @@ class Lowering:
         """In how many partitions to compute windows. They do not keep the order of rows, so where that is seen there is
         one as long as it fits.
         """
-        row_bytes = opened.schema.row_bytes + _ORDERED_ROW_BYTES
-        fitting = opened.rows * row_bytes / (2 * self.partition_bytes_max)
         if rel in self._unordered:
-            fitting = max(fitting, min(_PARTITIONS_IN_MEMORY_MAX, opened.rows / _ROWS_PER_PARTITION))
-            return max(1, int(min(fitting, _PARTITIONS_MAX)))
+            return self.row_partitions(opened)
+        fitting = self._partitions_that_fit(opened)
         return int(min(fitting, _PARTITIONS_MAX)) if fitting > self.partitions_max else 1
+
+    def row_partitions(self, opened: Opened) -> int:
+        """In how many partitions to take rows whole, where the order in which they came is not seen."""
+        fitting = max(
+            self._partitions_that_fit(opened), min(_PARTITIONS_IN_MEMORY_MAX, opened.rows / _ROWS_PER_PARTITION)
+        )
+        return max(1, int(min(fitting, _PARTITIONS_MAX)))
+
+    def _partitions_that_fit(self, opened: Opened) -> float:
+        return opened.rows * (opened.schema.row_bytes + _ORDERED_ROW_BYTES) / (2 * self.partition_bytes_max)
 
 
 # ------------------------------------------------------------------------------------------- streaming relations

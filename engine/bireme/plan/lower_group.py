@@ -16,7 +16,7 @@ from bireme.data.schema import Schema
 from bireme.data.types import DataType, Field, Kind
 from bireme.errors import EngineBug, Unsupported
 from bireme.plan.draft import Opened
-from bireme.plan.expr import Aggregation, Column, Expr
+from bireme.plan.expr import Aggregation, Column, Expr, Literal
 from bireme.plan.physical import (
     AggregateStep,
     Dag,
@@ -37,7 +37,7 @@ from bireme.plan.physical import (
     Take,
 )
 from bireme.plan.relation import Aggregate
-from bireme.plan.states import input_names, state_schema
+from bireme.plan.states import HOLISTIC, input_names, is_holistic, state_schema
 from bireme.plan.tree import walk
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ _GROUPS_PER_PARTITION: Final = 16_384
 _GROUPS_UNSURE: Final = 1_024
 _ROWS_PER_GROUP_UNSURE: Final = 8
 # What gives the same, but for the last digits of doubles, in whatever order rows come.
-_ORDER_BLIND: Final = frozenset({"count_star", "count", "sum", "min", "max", "avg", "bool_and", "bool_or"})
+_ORDER_BLIND: Final = frozenset({"count_star", "count", "sum", "min", "max", "avg", "bool_and", "bool_or", *HOLISTIC})
 
 
 def lower_aggregate(lowering: Lowering, rel: Aggregate) -> Opened:
@@ -68,21 +68,28 @@ def lower_aggregate(lowering: Lowering, rel: Aggregate) -> Opened:
     inputs = Schema(tuple([Field(name, expr.type) for name, expr in fields]))
     opened.project(tuple(exprs), inputs.names, inputs)
     spec = GroupSpec(tuple([key.type for key in rel.keys]), steps)
+    if is_holistic(spec):
+        partitions = lowering.row_partitions(opened) if rel.keys else 1
+        return _merged(lowering, rel, opened, spec, lowering.draft.edge("rows", inputs, opened.rows, partitions))
     groups = lowering.rows(rel)
     partitions = _partitions(groups, lowering.rows(rel.input), lowering.partitions_max) if rel.keys else 1
     edge = lowering.draft.edge("groups", state_schema(spec), groups, partitions)
     clustered = _clustered_key(lowering, opened, len(rel.keys)) if groups >= _GROUPS_MIN else None
     if clustered is None:
-        lowering.draft.close(opened, GroupSink(edge, spec))
-        merged = lowering.draft.from_edge(edge, Take.PARTITION, "merge groups")
-        merged.add(MergeGroupsStep(spec, rel.schema.names), rel.schema)
-        return merged
+        return _merged(lowering, rel, opened, spec, edge)
     final = lowering.draft.edge("final groups", rel.schema, groups)
     lowering.draft.close(opened, GroupSink(edge, spec, Finals(final, *clustered, (), (rel.schema,))))
     merged = lowering.draft.from_edge(edge, Take.PARTITION, "merge groups")
     merged.add(MergeGroupsStep(spec, rel.schema.names), rel.schema)
     lowering.draft.close(merged, EmitSink(final))
     return lowering.draft.from_edge(final, Take.STREAM, "final groups")
+
+
+def _merged(lowering: Lowering, rel: Aggregate, opened: Opened, spec: GroupSpec, edge: EdgeId) -> Opened:
+    lowering.draft.close(opened, GroupSink(edge, spec))
+    merged = lowering.draft.from_edge(edge, Take.PARTITION, "merge groups")
+    merged.add(MergeGroupsStep(spec, rel.schema.names), rel.schema)
+    return merged
 
 
 def _partitions(groups: float, rows: float, most: int) -> int:
@@ -100,14 +107,20 @@ def _aggregate_step(
     lowering: Lowering, call: Aggregation, exprs: list[Expr], keys: int, opened: Opened
 ) -> AggregateStep:
     """The aggregate over a column of the group table's input, which is appended to `exprs` where it is new."""
-    if len(call.args) > 1:
-        raise Unsupported(f"the aggregate {call.function} with {len(call.args)} arguments cannot run yet")
     if not call.args:
         return AggregateStep(call.function, None, None, call.type)
+    fraction = 0.0
+    if call.function in HOLISTIC:
+        given = call.args[1]
+        assert isinstance(given, Literal)
+        assert isinstance(given.value, float)
+        fraction = given.value
+    elif len(call.args) > 1:
+        raise Unsupported(f"the aggregate {call.function} with {len(call.args)} arguments cannot run yet")
     bound = lowering.bind(call.args[0], opened)
     if bound not in exprs[keys:]:
         exprs.append(bound)
-    return AggregateStep(call.function, exprs.index(bound, keys), bound.type, call.type)
+    return AggregateStep(call.function, exprs.index(bound, keys), bound.type, call.type, fraction)
 
 
 # --------------------------------------------------------------------------------------------- clustering

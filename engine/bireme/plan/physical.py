@@ -222,12 +222,15 @@ Step = ProgramStep | ProbeStep | LimitStep | WholeStep | UnnestStep | AssumeStep
 
 @node
 class AggregateStep(Node):
-    """One aggregate over a group table's input: `arg` is a position in it, None for count_star."""
+    """One aggregate over a group table's input: `arg` is a position in it, None for count_star; `fraction` says which
+    quantile is meant.
+    """
 
     function: str
     arg: int | None
     arg_type: DataType | None
     type: DataType
+    fraction: float = 0.0
 
 
 @node

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from bireme.data.schema import Schema
 from bireme.data.types import FLOAT64, INT64, DataType, Field, Kind, decimal, list_of
 from bireme.plan.physical import AggregateStep, GroupSpec
+
+# Aggregates that need all values of a group at once: their rows are not grouped early, they meet in the merge.
+HOLISTIC: Final = frozenset({"quantile_lower", "quantile_higher", "quantile_discrete"})
 
 
 def input_names(count: int) -> tuple[str, ...]:
@@ -31,7 +35,8 @@ def state_types(step: AggregateStep) -> tuple[DataType, ...]:
     count: the count. sum, min, max, any_value, bool_and, bool_or: the value (NULL over no value). avg: the sum, in
     `avg_sum_type`, and the count. var and stddev: count, mean, and sum of squared deviations
     (merged by Chan et al. 1983). first and last: the value, and the position it came from (NULL over no row).
-    array_agg and collect: the list, and the positions of its values (NULL over none). Others: the result so far.
+    array_agg and collect: the list, and the positions of its values (NULL over none). Quantiles: the list of values, in
+    any order, which only the reference backend has. Others: the result so far.
     """
     match step.function:
         case "count" | "count_star":
@@ -44,6 +49,8 @@ def state_types(step: AggregateStep) -> tuple[DataType, ...]:
             return (step.type, INT64)
         case "array_agg" | "collect":
             return (step.type, list_of(INT64))
+        case _ if step.function in HOLISTIC:
+            return (list_of(step.type),)
         case _:
             return (step.type,)
 
@@ -51,6 +58,11 @@ def state_types(step: AggregateStep) -> tuple[DataType, ...]:
 def sees_order(function: str) -> bool:
     """Whether the aggregate depends on the order of rows, so that its states hold positions."""
     return function in ("first", "last", "array_agg", "collect")
+
+
+def is_holistic(spec: GroupSpec) -> bool:
+    """Whether a grouping has aggregates without states."""
+    return any(step.function in HOLISTIC for step in spec.aggregates)
 
 
 def avg_sum_type(step: AggregateStep) -> DataType:

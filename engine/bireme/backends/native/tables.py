@@ -111,9 +111,9 @@ def merge_groups(
         yield _named(groups, "c")
 
 
-def _parts_of(spec: GroupSpec) -> tuple[pa.Schema, list[tuple[str, int]], pa.Schema, pa.Schema]:
+def _parts_of(spec: GroupSpec) -> tuple[pa.Schema, list[tuple[str, int, float]], pa.Schema, pa.Schema]:
     steps = spec.aggregates
-    calls = [(step.function, -1 if step.arg is None else step.arg) for step in steps]
+    calls = [(step.function, -1 if step.arg is None else step.arg, step.fraction) for step in steps]
     arguments = _types([step.type if step.arg_type is None else step.arg_type for step in steps])
     return _types(spec.key_types), calls, arguments, _types([step.type for step in steps])
 

@@ -1,6 +1,7 @@
 """The aggregates: what a batch adds to their states, how states merge, and what results from them.
 
-Each works on whole columns; which rows are one group is in `row_groups`. Lists of values are in `collected`.
+Each works on whole columns; which rows are one group is in `row_groups`. Lists of values are in `collected`,
+quantiles in `ranked`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from bireme.backends.reference import collected
+from bireme.backends.reference import collected, ranked
 from bireme.backends.reference.keys import order_code
 from bireme.backends.reference.row_groups import Groups, picked
 from bireme.backends.reference.vectors import (
@@ -198,6 +199,7 @@ def _first_state(step: AggregateStep, states: States) -> pa.Array:
 _EXTREME: Final = _folded(_extreme)
 _VARIANCE: Final = (_variance_partial, _variance_merge, _variance_final)
 _COUNT: Final = (_count_partial, _count_merge, _first_state)
+_RANKED: Final = (ranked.partial, ranked.merge, ranked.finish)
 _ENDS: Final = (_ends_partial, _ends_merge, _first_state)
 
 AGGREGATES: Final[dict[str, tuple[Partial, Merge, Finish]]] = {
@@ -220,6 +222,9 @@ AGGREGATES: Final[dict[str, tuple[Partial, Merge, Finish]]] = {
     "bit_or": _folded(_bits),
     "bit_xor": _folded(_bits),
     "product": _folded(_product),
+    "quantile_lower": _RANKED,
+    "quantile_higher": _RANKED,
+    "quantile_discrete": _RANKED,
     "array_agg": (collected.partial, collected.merge, _first_state),
     "collect": (collected.partial, collected.merge, _first_state),
 }

@@ -1,8 +1,10 @@
 """Quantiles, the mode and entropy: what depends on how a value stands among the others of its group.
 
-Quantiles become the least value at one or two positions: rows are numbered by value within their group, those whose
-value is NULL in a window of their own, so that the rows of the other window are those that count. The mode and entropy
-read how many rows of the group share a row's value.
+Quantiles become the values at one or two places, which group tables select (`plan.states.HOLISTIC`). Beside aggregates
+that see the order of rows, which is lost on the way to those tables, and for values that are no machine words, they
+become the least value at a position: rows are numbered by value within their group, those whose value is NULL in a
+window of their own, so that the rows of the other window are those that count. The mode and entropy read how many rows
+of the group share a row's value.
 """
 
 from __future__ import annotations
@@ -25,7 +27,11 @@ from bireme.plan.expr import (
     WindowCall,
 )
 from bireme.plan.relation import Aggregate
+from bireme.plan.rules import spell_ordered
 from bireme.plan.rules.spelling import Numbers, Speller, Spelling, counted, double, first_part, is_null, scalar
+
+# What becomes, or stays, an aggregate that depends on the order of rows.
+_SEES_ORDER: Final = frozenset({*spell_ordered.SPELLERS, "mode"}) - {"any_value"}
 
 
 def _places(value: Expr, rel: Aggregate, numbers: Numbers) -> tuple[Expr, Expr]:
@@ -42,8 +48,22 @@ def _picker(value: Expr, number: Expr) -> Callable[[Expr], Aggregation]:
     return lambda position: functions.aggregate("min", [value], filter=scalar("=", place, position))
 
 
+def _is_selected(call: Aggregation, rel: Aggregate) -> bool:
+    """Whether group tables can select values of the call."""
+    kind = call.args[0].type
+    if not (kind.is_numeric or kind.is_temporal or kind.kind in (Kind.BOOL, Kind.DURATION)):
+        return False
+    return not any(each.distinct or each.order or each.function in _SEES_ORDER for each in rel.aggregates)
+
+
+def _selected(function: str, value: Expr, fraction: float) -> Aggregation:
+    return Aggregation(function, (value, double(fraction)), value.type)
+
+
 def _discrete_quantile(call: Aggregation, rel: Aggregate, numbers: Numbers) -> Spelling:
     value = counted(call)
+    if _is_selected(call, rel):
+        return Spelling([_selected("quantile_discrete", value, _fraction(call))], first_part)
     number, rows = _places(value, rel, numbers)
     position = scalar("greatest", double(0.0), _discrete(rows, _fraction(call)))
     return Spelling([_picker(value, number)(position)], first_part)
@@ -54,14 +74,28 @@ def _continuous_quantile(call: Aggregation, rel: Aggregate, numbers: Numbers) ->
     if not (call.type.is_numeric or call.type.kind is Kind.TIMESTAMP):
         # Nothing lies between two texts: DuckDB takes the discrete one.
         return _discrete_quantile(call, rel, numbers)
-    number, rows = _places(value, rel, numbers)
-    at = _picker(value, number)
-    last = functions.cast(scalar("-", rows, Literal(1, rows.type)), FLOAT64)
-    position = scalar("*", last, double(fraction))
-    below = scalar("floor", position)
-    part = functions.aggregate("max", [scalar("-", position, below)], filter=Call("is_not_null", (value,), BOOL))
     between = _between_numbers if call.type.is_numeric else _between_moments
-    return Spelling([at(below), at(scalar("ceil", position)), part], lambda columns: between(columns, call.type))
+    if _is_selected(call, rel):
+        ends = [_selected(function, value, fraction) for function in ("quantile_lower", "quantile_higher")]
+        return Spelling(
+            [*ends, functions.aggregate("count", [value])],
+            lambda columns: between([*columns[:2], _part(_position(columns[2], fraction))], call.type),
+        )
+    number, rows = _places(value, rel, numbers)
+    at, position = _picker(value, number), _position(rows, fraction)
+    part = functions.aggregate("max", [_part(position)], filter=Call("is_not_null", (value,), BOOL))
+    parts = [at(scalar("floor", position)), at(scalar("ceil", position)), part]
+    return Spelling(parts, lambda columns: between(columns, call.type))
+
+
+def _position(rows: Expr, fraction: float) -> Expr:
+    """Where the quantile of so many rows lies, from 0: at a row, or between two."""
+    last = functions.cast(scalar("-", rows, Literal(1, rows.type)), FLOAT64)
+    return scalar("*", last, double(fraction))
+
+
+def _part(position: Expr) -> Expr:
+    return scalar("-", position, scalar("floor", position))
 
 
 def _fraction(call: Aggregation) -> float:
