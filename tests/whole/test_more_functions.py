@@ -84,6 +84,12 @@ def test_as_in_duckdb(query: str, session: bm.Session, oracle: duckdb.DuckDBPyCo
         "lcm(9223372036854775807, 2)",
         "regexp_extract('a', '(')",
         "decode(unhex('ff'))",
+        "1e308::float",
+        "(a + 1e308)::float from (select 1::double as a)",
+        "'_1_2'::int",
+        "'12_.5'::decimal(10, 2)",
+        "'1_2_'::double",
+        "'0x_F'::int",
     ],
 )
 def test_values_outside_of_a_function_are_data_errors(expression: str, session: bm.Session) -> None:

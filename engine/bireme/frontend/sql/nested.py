@@ -7,15 +7,18 @@ from typing import Final
 from sqlglot import expressions as exp
 
 from bireme.data import types as t
+from bireme.data.node import replaced
 from bireme.errors import ClauseFault, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import Context, Handler
 from bireme.frontend.sql.operators import part
+from bireme.frontend.sql.subquery import QUERIES, inner_query
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.frontend.sql.table_functions import checked_list
 from bireme.plan import functions
-from bireme.plan.expr import Expr, Literal
+from bireme.plan.expr import Column, Expr, Literal, ScalarSubquery
 from bireme.plan.functions.lists import element
-from bireme.plan.tree import walk
+from bireme.plan.relation import Aggregate, Project, Sort
+from bireme.plan.tree import substitute, walk
 
 
 def array(node: Node, context: Context) -> Expr:
@@ -23,7 +26,25 @@ def array(node: Node, context: Context) -> Expr:
     items = node.args.get("expressions") or []
     if any(item.__class__ is exp.Comprehension for item in items):
         raise Unsupported("list comprehensions are not supported")
+    if len(items) == 1 and isinstance(items[0], QUERIES) and not node.args.get("value_constructor"):
+        return _rows(items[0], context)
     return functions.scalar("list_value", [context.bind(item) for item in items])
+
+
+def _rows(query_node: Node, context: Context) -> Expr:
+    """`ARRAY(query)`: the values of a query's only column, in the order of its rows; an empty list for no row."""
+    query = inner_query(query_node, context)
+    if len(query.types) != 1:
+        raise ClauseFault(f"ARRAY takes a query of one column; this one has {len(query.types)}")
+    value: Expr = Column(0, query.types[0])
+    rows = query.relation
+    while isinstance(rows, Project):
+        value, rows = substitute(value, rows.exprs), rows.input
+    call = functions.aggregate("array_agg", (value,))
+    if isinstance(rows, Sort):  # which a dependent join does not keep
+        call = replaced(call, order=rows.keys)
+    collected = ScalarSubquery(Aggregate(rows, (), (call,), query.names), call.type)
+    return functions.scalar("coalesce", (collected, functions.cast(functions.scalar("list_value", ()), call.type)))
 
 
 def bracket(node: Node, context: Context) -> Expr:

@@ -141,8 +141,10 @@ def _reader(target: DataType) -> Converter | None:
     match target.kind:
         case Kind.BOOL:
             return texts.read_bool
-        case Kind.FLOAT64 | Kind.FLOAT32:
-            return lambda text: _as_float(float(text), target)
+        case Kind.FLOAT64:
+            return float
+        case Kind.FLOAT32:
+            return lambda text: _single(float(text), "f")
         case Kind.DECIMAL:
             return lambda text: _as_decimal(texts.read_number(text), target)
         case Kind.DATE:
@@ -216,9 +218,14 @@ def _as_float(value: float, target: DataType) -> float:
     if target.kind is Kind.FLOAT64:
         return value
     try:
-        narrowed: float = struct.unpack("f", struct.pack("f", value))[0]
+        return _single(value, "<f")
     except OverflowError:
         raise OverflowError("it is out of range") from None
+
+
+def _single(value: float, layout: str) -> float:
+    """In single precision. What is too large is an infinity in the machine's own layout, else an OverflowError."""
+    narrowed: float = struct.unpack(layout, struct.pack(layout, value))[0]
     return narrowed
 
 

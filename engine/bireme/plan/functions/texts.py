@@ -14,6 +14,8 @@ from typing import Final
 
 from bireme.plan.expr import Interval
 
+_STRAY: Final = re.compile(r"(?<!\d)_|_(?!\d)")
+_STRAY_IN_HEXADECIMAL: Final = re.compile(r"(?<![\dA-Fa-f])_|_(?![\dA-Fa-f])")
 _TRUE: Final = frozenset({"true", "t", "yes", "y", "1"})
 _FALSE: Final = frozenset({"false", "f", "no", "n", "0"})
 _DATE: Final = re.compile(r"(\d{1,6})([-/ \\])(\d{1,2})\2(\d{1,2})", re.ASCII)
@@ -80,9 +82,12 @@ def read_bool(text: str) -> bool:
 
 
 def read_number(text: str) -> Decimal:
-    """A finite number, exact."""
+    """A finite number, exact. An underscore between two digits separates them."""
     stripped = text.strip()
-    if stripped[:2].lower() == "0x":
+    is_hexadecimal = stripped[:2].lower() == "0x"
+    if (_STRAY_IN_HEXADECIMAL if is_hexadecimal else _STRAY).search(stripped):
+        raise ValueError("a number")
+    if is_hexadecimal:
         return Decimal(int(stripped, 16))
     try:
         number = Decimal(stripped)

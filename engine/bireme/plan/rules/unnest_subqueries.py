@@ -42,6 +42,7 @@ from bireme.plan.relation import (
     Window,
 )
 from bireme.plan.rules.unnest_apply import Apply, FreeColumns, move_outer, replace_outer
+from bireme.plan.rules.unnest_windows import over_columns
 from bireme.plan.tree import (
     FALSE,
     TRUE,
@@ -102,9 +103,10 @@ class Subqueries:
                 return self._filter(Apply(left, right, JoinKind.INNER), condition)
             case DependentJoin():
                 raise Unsupported(
-                    "a subquery in the ON condition of an outer LATERAL join is not offered; put it into the WHERE of "
-                    "the lateral query"
+                    "a subquery in ON of an outer LATERAL join: not offered; put it into its query's WHERE"
                 )
+            case Window():
+                return self.replace(over_columns(rel))
         extended = _Extended(self, rel.inputs[0])
         width = len(rel.inputs[0].schema)
         changed = map_operands(rel, lambda expr: extended.value(expr, only_true=False))
