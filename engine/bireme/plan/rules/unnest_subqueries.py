@@ -102,9 +102,7 @@ class Subqueries:
                 assert condition is not None
                 return self._filter(Apply(left, right, JoinKind.INNER), condition)
             case DependentJoin():
-                raise Unsupported(
-                    "a subquery in ON of an outer LATERAL join: not offered; put it into its query's WHERE"
-                )
+                raise Unsupported("a subquery in ON of an outer LATERAL join is not offered; put it into WHERE there")
             case Window():
                 return self.replace(over_columns(rel))
         extended = _Extended(self, rel.inputs[0])
