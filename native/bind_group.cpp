@@ -1,4 +1,5 @@
-// GroupTable: see kernels/group_table.hpp. Calls release the GIL while they compute.
+// GroupTable, GroupMerge and TopPerKey: see their headers in kernels/. Calls release the GIL while they
+// compute.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -14,6 +15,7 @@
 #include "capsule.hpp"
 #include "kernels/group_merge.hpp"
 #include "kernels/group_table.hpp"
+#include "kernels/top_per_key.hpp"
 
 namespace nb = nanobind;
 
@@ -63,6 +65,14 @@ GroupMerge make_merge(nb::handle keys, const std::vector<AggregateCall>& calls, 
 
 Exported exported(GroupTable::Rows rows) {
   return Exported(std::move(rows.columns), rows.rows);
+}
+
+TopPerKey make_top(nb::handle types, bool descending, bool nulls_first, int64_t limit, bool distinct) {
+  std::vector<Type> key_types = types_of(types);
+  if (key_types.empty()) throw EngineBug("the first rows of keys need an order");
+  const Type order_type = key_types.back();
+  key_types.pop_back();
+  return TopPerKey(key_types, order_type, {descending, nulls_first}, limit, distinct);
 }
 
 }  // namespace
@@ -137,6 +147,20 @@ void bind_group(nb::module_& module) {
         if (!rows) return std::nullopt;
         return exported(std::move(*rows));
       });
+  nb::class_<TopPerKey>(module, "TopPerKey", "Which rows can be among the first of their key.")
+      .def_prop_ro("keys", &TopPerKey::keys)
+      .def_prop_ro("nbytes", &TopPerKey::nbytes)
+      .def(
+          "keep",
+          [](TopPerKey& top, nb::handle source) {
+            const Batch batch = import_arrow(source);
+            nb::gil_scoped_release unlocked;
+            return Exported(top.keep(batch));
+          },
+          nb::arg("batch"), "The positions of the rows that stay, as an Exported int32 array.");
+  module.def("top_per_key", &make_top, nb::arg("types"), nb::arg("descending"), nb::arg("nulls_first"),
+             nb::arg("limit"), nb::arg("distinct"),
+             "`types` is a schema that gives the types of the keys and, last, of the order's leading key.");
   module.def("group_merge", &make_merge, nb::arg("keys"), nb::arg("calls"), nb::arg("arguments"),
              nb::arg("results"), "An empty merge; arguments are those of `group_table`.");
   module.def(

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "arrow/errors.hpp"
+#include "kernels/top_per_key.hpp"
 #include "tests/check.hpp"
 #include "tests/table_batches.hpp"
 
@@ -264,6 +265,36 @@ void test_places() {
   }
 }
 
+// Whatever is among the first of its key stays, batch by batch; what is not, mostly not.
+void test_top_per_key(SortKey order, bool distinct, bool nulls) {
+  std::mt19937_64 random(distinct ? 5 : 6);
+  TopPerKey top({kLong, kString}, kLong, order, 3, distinct);
+  using Code = std::pair<bool, int64_t>;  // NULL before or after, then the value in the order asked for
+  std::map<Key, std::vector<Code>> before;
+  for (int batches = 0; batches < 4; ++batches) {
+    const Input input = draw(random, 3000, 40, 3, nulls);
+    const Batch given = batch(longs(input.keys), strings(input.names), longs(input.values));
+    const OutputColumn kept = top.keep(given);
+    std::vector<bool> stays(input.keys.size(), false);
+    for (int64_t at = 0; at < kept.rows; ++at)
+      stays[static_cast<size_t>(kept.values.as<int32_t>()[at])] = true;
+    size_t dropped = 0;
+    for (size_t row = 0; row < input.keys.size(); ++row) {
+      std::vector<Code>& codes = before[{input.keys[row], input.names[row]}];
+      const std::optional<int64_t> value = input.values[row];
+      const Code code = {value.has_value() == order.nulls_first,
+                         value ? (order.descending ? -*value : *value) : 0};
+      size_t less = 0;
+      for (const Code& other : codes) less += other < code ? 1 : 0;
+      CHECK(stays[row] || less >= 3);
+      dropped += stays[row] ? 0 : 1;
+      if (!distinct || std::find(codes.begin(), codes.end(), code) == codes.end()) codes.push_back(code);
+    }
+    CHECK(batches == 0 || dropped > input.keys.size() / 2);
+  }
+  CHECK(top.keys() == static_cast<int64_t>(before.size()));
+}
+
 void test_merge_of_nothing() {
   GroupMerge none({}, aggregates(0));
   const std::optional<GroupTable::Rows> row = none.next();
@@ -300,6 +331,7 @@ void test_errors() {
   GroupTable narrow({}, {{AggregateFunction::Sum, 0, kLong, decimal64_type(3, 0)}});
   narrow.update(batch(longs({999, 1})), 0);
   CHECK_THROWS(narrow.finish(), Overflow);
+  CHECK_THROWS(TopPerKey({kLong}, kString, {}, 1, false), Unsupported);
   GroupTable ranked({}, {{AggregateFunction::QuantileLower, 0, kLong, kLong, 0.5}});
   ranked.update(batch(longs({3})), 0);
   CHECK_THROWS(ranked.merge(batch(longs({1}))), EngineBug);
@@ -334,6 +366,9 @@ int main() {
     for (const bool nulls : {false, true}) test_ranks(spread, nulls);
   }
   test_places();
+  for (int bits = 0; bits < 16; ++bits) {
+    test_top_per_key({(bits & 1) != 0, (bits & 2) != 0}, (bits & 4) != 0, (bits & 8) != 0);
+  }
   test_merge_of_nothing();
   test_empty();
   test_errors();

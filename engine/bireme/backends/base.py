@@ -35,6 +35,7 @@ from bireme.plan.physical import GroupSpec
 from bireme.plan.relation import JoinKind
 from bireme.plan.states import avg_sum_type as avg_sum_type
 from bireme.plan.states import state_types as state_types
+from bireme.plan.top_per_key import TopPerKey
 
 
 class Program(Protocol):
@@ -100,6 +101,22 @@ class GroupTable(Protocol):
 
     def finish(self) -> pa.RecordBatch:
         """Keys and results, one row a group (one row without keys even if nothing came); empties the table."""
+        ...
+
+
+class FirstValues(Protocol):
+    """The first values of each key so far."""
+
+    @property
+    def keys(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def keep(self, batch: pa.RecordBatch) -> pa.Array:
+        """The positions of rows that can be among the first of their key, of a batch of keys and then the leading key
+        of the order: at least those that stand before, or beside, the last of the values so far.
+        """
         ...
 
 
@@ -265,6 +282,10 @@ class Kernels(Protocol):
         """Keys and results of all groups in `batches` (what `states` of any backend gave) and `rows` (input of a group
         table; with some, no aggregate may be a first or last), in batches; of no keys at least one.
         """
+        ...
+
+    def top_per_key(self, top: TopPerKey) -> FirstValues | None:
+        """What remembers the first values of keys; None where this backend has none for their types."""
         ...
 
     def join_table(self, keys: pa.RecordBatch, *, null_equal_count: int) -> JoinTable:

@@ -25,6 +25,7 @@ from bireme.operators.order import Order, TopRows
 from bireme.operators.scalar_value import literal_of
 from bireme.operators.states import QueryStates
 from bireme.operators.top_bound import LiveBound
+from bireme.operators.top_per_key import DropBeyondTop
 from bireme.plan.expr import Literal
 from bireme.plan.physical import EmitSink, ScalarSink, TopSink
 from bireme.storage.base import BATCH_ROWS_MAX
@@ -59,17 +60,25 @@ class LiveSink(Protocol):
 
 
 class Emit(Unrelieved):
-    """Puts batches on an edge as they come."""
+    """Puts batches on an edge as they come, but for rows that `drop` leaves out."""
 
-    nbytes = 0
-    fallbacks: tuple[str, ...] = ()
-
-    def __init__(self, sink: EmitSink, partitions: int, kernels: Kernels) -> None:
+    def __init__(self, sink: EmitSink, partitions: int, kernels: Kernels, drop: DropBeyondTop | None = None) -> None:
+        self._drop = drop
         self._sink = sink
         self._partitions = partitions
         self._kernels = kernels
 
+    @property
+    def nbytes(self) -> int:
+        return 0 if self._drop is None else self._drop.nbytes
+
+    @property
+    def fallbacks(self) -> tuple[str, ...]:
+        return () if self._drop is None else self._drop.notes
+
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+        if self._drop is not None:
+            batches = [self._drop.run(batch, slot) for batch in batches]
         pieces = (piece for batch in batches for piece in slices(batch, BATCH_ROWS_MAX))
         if not self._sink.partition_keys or self._partitions == 1:
             return [Emission(self._sink.edge, 0, piece) for piece in pieces]

@@ -32,6 +32,7 @@ from bireme.operators.scan import TableScan, total
 from bireme.operators.sinks import Emit, KeepScalar, LiveSink, Top
 from bireme.operators.states import QueryStates
 from bireme.operators.top_bound import LiveBound
+from bireme.operators.top_per_key import DropBeyondTop
 from bireme.operators.unnest import unnested
 from bireme.plan.expr import Aggregation, SortKey, WindowCall
 from bireme.plan.physical import (
@@ -268,7 +269,7 @@ class PipelineStage:
     def _live_sink(self, schema: Schema, slots: int) -> LiveSink:
         match self._pipeline.sink:
             case EmitSink() as sink:
-                return Emit(sink, self._partitions, self._kernels)
+                return Emit(sink, self._partitions, self._kernels, self._drop(sink, schema, slots))
             case SampleSink() as sink:
                 return Sample(sink, schema, self._kernels, self._states)
             case RangeSink() as sink:
@@ -288,6 +289,12 @@ class PipelineStage:
                 return Build(sink, schema, self._kernels, self._states, slots)
             case ScalarSink() as sink:
                 return KeepScalar(sink, schema, self._states)
+
+    def _drop(self, sink: EmitSink, schema: Schema, slots: int) -> DropBeyondTop | None:
+        if sink.top is None:
+            return None
+        rows = self._pipeline.hint.rows_expected
+        return DropBeyondTop(sink.top, schema, self._kernels, self._states, slots, rows)
 
     def _move(self, step: Step, index: int) -> Move:
         schema, output = self._pipeline.schemas[index : index + 2]

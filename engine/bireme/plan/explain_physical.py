@@ -38,6 +38,7 @@ from bireme.plan.physical import (
     ValuesSource,
     WindowStep,
 )
+from bireme.plan.top_per_key import TopPerKey
 from bireme.units import format_bytes, format_rows
 
 
@@ -128,9 +129,9 @@ def _ordered(keys: tuple[SortKey, ...], schema: Schema) -> str:
 
 def _sink(sink: Sink, schema: Schema, dag: Dag) -> str:
     match sink:
-        case EmitSink(target, keys):
+        case EmitSink(target, keys, top):
             split = f" by hash of {', '.join(schema.names[key] for key in keys)}" if keys else ""
-            return f"{_edge(dag.edges[target])}{split}"
+            return f"{_edge(dag.edges[target])}{split}{'' if top is None else _wanted(top, schema)}"
         case SampleSink(edge, keys):
             passed = "" if edge is None else f"{_edge(dag.edges[edge])}, with "
             return f"{passed}a sample by {_ordered(keys, schema)}"
@@ -146,6 +147,12 @@ def _sink(sink: Sink, schema: Schema, dag: Dag) -> str:
             return f"build {table} on ({', '.join(format_expr(key, schema) for key in keys)})"
         case ScalarSink(scalar):
             return f"keep {scalar}"
+
+
+def _wanted(top: TopPerKey, schema: Schema) -> str:
+    keys = ", ".join([format_expr(key, schema) for key in top.keys])
+    first = f"first {top.limit} values" if top.is_dense else f"first {top.limit}"
+    return f", of each ({keys}) what may be among the {first} by {_ordered((top.order,), schema)}"
 
 
 def _finals(finals: Finals, schema: Schema, dag: Dag) -> list[str]:

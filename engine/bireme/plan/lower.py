@@ -17,7 +17,7 @@ from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.types import BOOL
 from bireme.plan import lower_join
 from bireme.plan.draft import Draft, Opened, is_identity
-from bireme.plan.expr import Call, Column, Expr, ScalarSubquery
+from bireme.plan.expr import Call, Column, Expr, ScalarSubquery, SortKey
 from bireme.plan.lookups import with_lookups
 from bireme.plan.lower_group import arrange_finals, lower_aggregate
 from bireme.plan.lower_sort import lower_sort
@@ -59,6 +59,7 @@ from bireme.plan.share_scans import share_scans
 from bireme.plan.statistics.estimator import Estimator
 from bireme.plan.statistics.matching import covered
 from bireme.plan.top_bound import with_bounds
+from bireme.plan.top_per_key import TopPerKey, wanted_of_keys
 from bireme.plan.tree import all_columns, column, columns_in, holds_subquery, map_expr, mask_of, remap
 from bireme.units import GIB
 
@@ -281,7 +282,11 @@ def _values(lowering: Lowering, rel: Values) -> Opened:
 
 
 def _filter(lowering: Lowering, rel: Filter) -> Opened:
-    opened = lowering.open(rel.input)
+    if isinstance(rel.input, Window) and not lowering.is_shared(rel.input):
+        opened = _window(lowering, rel.input, wanted_of_keys(rel, rel.input))
+        opened.rows = lowering.rows(rel.input)
+    else:
+        opened = lowering.open(rel.input)
     predicate = lowering.bind(rel.predicate, opened)
     last = opened.steps[-1] if opened.steps else None
     if isinstance(last, ProgramStep) and is_identity(last.exprs, opened.schemas[-2]):
@@ -339,12 +344,15 @@ def _join(lowering: Lowering, rel: Join) -> Opened:
 # ------------------------------------------------------------------------------------------------------ breakers
 
 
-def _window(lowering: Lowering, rel: Window) -> Opened:
+def _window(lowering: Lowering, rel: Window, top: TopPerKey | None = None) -> Opened:
     opened = lowering.open(rel.input)
     keys = _common_keys(rel)
     partitions = lowering.window_partitions(rel, opened) if keys else 1
     edge = lowering.draft.edge("window", opened.schema, opened.rows, partitions)
-    lowering.draft.close(opened, EmitSink(edge, keys if partitions > 1 else ()))
+    if top is not None:
+        order = SortKey(lowering.bind(top.order.expr, opened), top.order.descending, top.order.nulls_first)
+        top = TopPerKey(lowering.bind_all(top.keys, opened), order, top.limit, top.is_dense)
+    lowering.draft.close(opened, EmitSink(edge, keys if partitions > 1 else (), top))
     windowed = lowering.draft.from_edge(edge, Take.PARTITION, "window")
     windowed.add(WindowStep(rel.calls, rel.names), rel.schema)
     return windowed

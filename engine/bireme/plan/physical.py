@@ -18,6 +18,7 @@ from bireme.data.types import DataType
 from bireme.plan.expr import Expr, Literal, SortKey, WindowCall
 from bireme.plan.hint import NO_HINT, Hint
 from bireme.plan.relation import JoinKind
+from bireme.plan.top_per_key import TopPerKey
 
 # ---------------------------------------------------------------------------------------------- sources
 
@@ -222,9 +223,7 @@ Step = ProgramStep | ProbeStep | LimitStep | WholeStep | UnnestStep | AssumeStep
 
 @node
 class AggregateStep(Node):
-    """One aggregate over a group table's input: `arg` is a position in it, None for count_star; `fraction` says which
-    quantile is meant.
-    """
+    """One aggregate: `arg` is a position in a group table's input, None for count_star; quantiles have a `fraction`."""
 
     function: str
     arg: int | None
@@ -246,10 +245,11 @@ class GroupSpec(Node):
 
 @node
 class EmitSink(Node):
-    """Puts batches on an edge; with `partition_keys` (positions) split by hash over the edge's partitions."""
+    """Puts batches, but for rows that `top` does not want, on an edge, by hash of `partition_keys` over partitions."""
 
     edge: EdgeId
     partition_keys: tuple[int, ...] = ()
+    top: TopPerKey | None = None
 
 
 @node

@@ -169,7 +169,9 @@ class _Check:
 
     def _sink(self, pipeline: Pipeline, schema: Schema) -> Iterator[str]:
         match pipeline.sink:
-            case EmitSink(edge):
+            case EmitSink(edge, _, top):
+                if top is not None:
+                    yield from self._exprs(pipeline, [*top.keys, top.order.expr], schema)
                 yield from self._put(schema, edge)
             case SampleSink(edge, keys):
                 if edge is not None:

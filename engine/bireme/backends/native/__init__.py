@@ -22,6 +22,7 @@ from bireme.data.types import DataType
 from bireme.errors import Unsupported
 from bireme.plan.expr import Expr, WindowCall
 from bireme.plan.physical import GroupSpec
+from bireme.plan.top_per_key import TopPerKey
 
 
 class NativeKernels:
@@ -85,6 +86,9 @@ class NativeKernels:
         self, key_types: Sequence[DataType], schema: Schema, *, null_equal_count: int
     ) -> base.JoinBuild | None:
         return joins.join_build(key_types, schema, null_equal_count)
+
+    def top_per_key(self, top: TopPerKey) -> base.FirstValues | None:
+        return tables.top_per_key(top)
 
     def key_filter_build(self, nbytes: int) -> base.KeyFilterBuild | None:
         return _kernels.KeyFilterBuild(nbytes)

@@ -19,6 +19,7 @@ from bireme.data.record import record_batch
 from bireme.data.types import DataType, to_arrow
 from bireme.errors import EngineBug, Unsupported
 from bireme.plan.physical import GroupSpec
+from bireme.plan.top_per_key import TopPerKey
 
 
 class _Tables(Protocol):
@@ -109,6 +110,34 @@ def merge_groups(
         merge.add_rows(batch)
     while (groups := merge.next()) is not None:
         yield _named(groups, "c")
+
+
+class NativeFirstValues:
+    """A `base.FirstValues`."""
+
+    def __init__(self, top: TopPerKey) -> None:
+        kinds = [*(key.type for key in top.keys), top.order.expr.type]
+        order = top.order
+        self._top = _kernels.top_per_key(_types(kinds), order.descending, order.nulls_first, top.limit, top.is_dense)
+
+    @property
+    def keys(self) -> int:
+        return self._top.keys
+
+    @property
+    def nbytes(self) -> int:
+        return self._top.nbytes
+
+    def keep(self, batch: pa.RecordBatch) -> pa.Array:
+        return pa.array(self._top.keep(batch))
+
+
+def top_per_key(top: TopPerKey) -> NativeFirstValues | None:
+    """What remembers the first values of keys, or None where a type has no native words."""
+    try:
+        return NativeFirstValues(top)
+    except Unsupported:
+        return None
 
 
 def _parts_of(spec: GroupSpec) -> tuple[pa.Schema, list[tuple[str, int, float]], pa.Schema, pa.Schema]:

@@ -22,6 +22,7 @@ from bireme.data.schema import Schema
 from bireme.data.types import DataType
 from bireme.plan.expr import Column, Expr, WindowCall
 from bireme.plan.physical import GroupSpec
+from bireme.plan.top_per_key import TopPerKey
 
 
 class ReferenceProgram:
@@ -103,6 +104,9 @@ class ReferenceKernels:
 
     def join_table(self, keys: pa.RecordBatch, *, null_equal_count: int) -> JoinTable:
         return ReferenceJoinTable(keys, null_equal_count)
+
+    def top_per_key(self, top: TopPerKey) -> None:
+        """Windows take all rows."""
 
     def join_build(self, key_types: Sequence[DataType], schema: Schema, *, null_equal_count: int) -> None:
         """Tables are built from all keys at once."""
