@@ -27,6 +27,7 @@ _CACHE_SHARE: Final = 0.6
 PROCESS_BYTES: Final = 150 * MIB
 _DEFAULT_BYTES_MIN: Final = 32 * MIB
 _SPILL_BYTES_MAX: Final = 1 << 40
+_COMPRESSIONS: Final = ("auto", "off", "lz4")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,8 @@ class Config:
 
     `memory_bytes_max` limits what bireme keeps in memory for all queries of a session; `spill_bytes_max` what it may
     write to `spill_folders`, which take batches in turn. `spill_direct` asks for direct IO, past the cache of the
-    operating system. `pinned_bytes_max` is zero on CPU hosts, where DEVICE is process memory; tests emulate the tier by
+    operating system; `spill_compression` says whether spills are compressed: where that pays, or always ("lz4"), or not
+    ("off"). `pinned_bytes_max` is zero on CPU hosts, where DEVICE is process memory; tests emulate the tier by
     setting it. `cache_share_max` is how much of the memory the cache of decoded columns may use, `pool_bytes_max` how
     much of what is free kernels may keep for reuse.
     """
@@ -90,6 +92,7 @@ class Config:
     spill_folders: tuple[Path, ...]
     spill_bytes_max: int
     spill_direct: bool = True
+    spill_compression: str = "auto"
     pinned_bytes_max: int = 0
     watermark_start: float = _WATERMARK_START
     watermark_stop: float = _WATERMARK_STOP
@@ -117,6 +120,8 @@ class Config:
             raise ConfigError("the watermarks must satisfy 0 < watermark_stop <= watermark_start <= 1")
         if not self.spill_folders:
             raise ConfigError("there must be a folder to spill to")
+        if self.spill_compression not in _COMPRESSIONS:
+            raise ConfigError(f"spill_compression is one of {', '.join(_COMPRESSIONS)}, not {self.spill_compression!r}")
         for setting in fields(self):
             value = getattr(self, setting.name)
             if setting.name.endswith("_max") and value < 0:
@@ -129,13 +134,15 @@ def config_from(
     memory_limit: str | int | None = None,
     spill_folder: str | Path | Sequence[str | Path] | None = None,
     spill_limit: str | int | None = None,
+    spill_compression: str | None = None,
     backend: str | None = None,
     levers: Levers | str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Config:
     """The settings for a session: arguments first, then `BIREME_THREADS`, `BIREME_MEMORY_LIMIT`,
-    `BIREME_SPILL_FOLDER` (several, separated as in PATH), `BIREME_SPILL_LIMIT`, `BIREME_BACKEND` and
-    `BIREME_LEVERS`, then what the machine has. `BIREME_PINNED_LIMIT` emulates that tier, for tests. Raises ConfigError.
+    `BIREME_SPILL_FOLDER` (several, separated as in PATH), `BIREME_SPILL_LIMIT`, `BIREME_SPILL_COMPRESSION`,
+    `BIREME_BACKEND` and `BIREME_LEVERS`, then what the machine has. `BIREME_PINNED_LIMIT` emulates that tier, for
+    tests. Raises ConfigError.
     """
     env = os.environ if environment is None else environment
     limit = memory_limit if memory_limit is not None else env.get("BIREME_MEMORY_LIMIT")
@@ -147,6 +154,7 @@ def config_from(
         memory_bytes_max=memory,
         spill_folders=_spill_folders(spill_folder, env.get("BIREME_SPILL_FOLDER")),
         spill_bytes_max=parse_bytes(spill) if spill is not None else _SPILL_BYTES_MAX,
+        spill_compression=spill_compression or env.get("BIREME_SPILL_COMPRESSION") or "auto",
         pinned_bytes_max=parse_bytes(pinned) if pinned else 0,
         backend=backend or env.get("BIREME_BACKEND") or "native",
         levers=_levers(levers if levers is not None else env.get("BIREME_LEVERS", "")),

@@ -3,6 +3,7 @@
 import os
 import resource
 import shutil
+import struct
 import subprocess
 import sys
 import threading
@@ -10,13 +11,19 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bireme.backends.native.spill_files import NativeSpillFiles
+from bireme.data.packed import unpack
 from bireme.errors import SpillCorrupt, SpillFailed
 from bireme.storage.memory import MemorySpillStore
 from bireme.storage.spill import LocalSpillStore
+from bireme.storage.spill_file import Written
+from bireme.storage.spill_policy import Compression, SpillHint, Verdict
 
 MAKERS = {
     "memory": lambda folder, bytes_max=1 << 30: MemorySpillStore(bytes_max=bytes_max),
@@ -26,6 +33,9 @@ MAKERS = {
     ),
     "direct IO": lambda folder, bytes_max=1 << 30: native_store(folder, bytes_max=bytes_max),
     "through the cache": lambda folder, bytes_max=1 << 30: native_store(folder, bytes_max=bytes_max, direct=False),
+    "compressed": lambda folder, bytes_max=1 << 30: native_store(
+        folder, bytes_max=bytes_max, compression=Compression.LZ4
+    ),
     "three folders": lambda folder, bytes_max=1 << 30: native_store(
         folder / "a", folder / "b", folder / "c", bytes_max=bytes_max, segment_bytes=100_000
     ),
@@ -426,4 +436,151 @@ def test_room_of_dropped_batches_is_used_again(tmp_path):
     assert store.bytes_used == before
     for number, ticket in enumerate(tickets):
         assert store.read(ticket).equals(batch_of(1000, start=number))
+    store.close()
+
+
+# ------------------------------------------------------------------------------------------------- compression
+
+IDLE = SpillHint("an edge", 2.0)
+
+
+def numbers_batch(rows, start=0):
+    """Two columns that compress, and one that does not."""
+    drawn = np.random.default_rng(start)
+    return pa.record_batch(
+        {
+            "ascending": np.arange(start, start + rows),
+            "few": drawn.integers(0, 5, rows),
+            "noise": drawn.integers(-(1 << 63), 1 << 63, rows),
+        }
+    )
+
+
+@given(
+    kinds=st.lists(st.sampled_from(["ascending", "few", "noise"]), max_size=6),
+    rows=st.sampled_from([0, 1, 2_100, 33_000, 70_001]),
+    start=st.integers(0, 1 << 40),
+    cut=st.integers(0, 50),
+)
+@settings(max_examples=40, deadline=None)
+def test_what_is_compressed_comes_back(tmp_path_factory, kinds, rows, start, cut):
+    whole = numbers_batch(rows, start)
+    batch = pa.RecordBatch.from_arrays([whole.column(kind) for kind in kinds], [str(at) for at in range(len(kinds))])
+    batch = batch.slice(min(cut, batch.num_rows))
+    store = native_store(tmp_path_factory.mktemp("spill"), compression=Compression.LZ4)
+    ticket = store.write(batch)
+    assert ticket.compressed == any(kind != "noise" for kind in kinds if batch.num_rows > 2_048)
+    if ticket.compressed:
+        assert ticket.length < ticket.packed_length
+        assert ticket.compress_seconds > 0
+    assert store.read(ticket).equals(batch)
+    assert store.bytes_used == ticket.stored
+    store.drop(ticket)
+    assert store.bytes_used == 0
+    store.close()
+
+
+def test_frames_are_blocks_of_lz4_as_others_know_it(tmp_path):
+    store = native_store(tmp_path, compression=Compression.LZ4)
+    batch = numbers_batch(100_000)
+    ticket = store.write(batch)
+    run = segment_file(tmp_path, ticket).read_bytes()[ticket.offset : ticket.offset + ticket.length]
+    codec, content = pa.Codec("lz4_raw"), b""
+    while run:
+        length, body = struct.unpack_from("<II", run)
+        packed, run = run[8 : 8 + body], run[8 + body :]
+        content += packed if body == length else codec.decompress(packed, length, asbytes=True)
+    assert unpack(pa.py_buffer(content)).equals(batch)
+    store.close()
+
+
+@pytest.mark.parametrize("where", [0, 5, 0.1, 0.5, 0.9, -1])
+def test_any_flipped_bit_of_what_is_compressed_is_noticed(tmp_path, where):
+    store = native_store(tmp_path, direct=False, compression=Compression.LZ4)
+    first, second = store.write(numbers_batch(50_000)), store.write(numbers_batch(50_000, start=9))
+    position = int(where * second.length) if isinstance(where, float) else where % second.length
+    with segment_file(tmp_path, second).open("r+b") as file:
+        file.seek(second.offset + position)
+        byte = file.read(1)[0]
+        file.seek(second.offset + position)
+        file.write(bytes([byte ^ 16]))
+    with pytest.raises(SpillCorrupt, match="checksum"):
+        store.read(second)
+    assert store.read(first).equals(numbers_batch(50_000))
+    store.close()
+
+
+def test_a_shortened_compressed_run_is_noticed(tmp_path):
+    store = native_store(tmp_path, direct=False, compression=Compression.LZ4)
+    ticket = store.write(numbers_batch(50_000))
+    os.truncate(segment_file(tmp_path, ticket), ticket.length // 2)
+    with pytest.raises(SpillCorrupt):
+        store.read(ticket)
+    store.close()
+
+
+def test_the_quota_counts_bytes_on_disk(tmp_path):
+    batch = pa.record_batch({"same": np.zeros(100_000, dtype=np.int64)})
+    store = native_store(tmp_path, bytes_max=2 * batch.nbytes, compression=Compression.LZ4)
+    tickets = [store.write(batch) for _ in range(20)]
+    assert store.bytes_used == sum(ticket.stored for ticket in tickets) < batch.nbytes
+    assert all(store.read(ticket).equals(batch) for ticket in tickets)
+    store.close()
+
+
+def disk_of(bytes_per_second):
+    """Files on a disk as fast as that: so they say, and nobody waits for it."""
+
+    class Frames(type(NativeSpillFiles.frames)):
+        def write(self, descriptor, offset, pieces, chosen):
+            written = super().write(descriptor, offset, pieces, chosen)
+            return written._replace(seconds=written.length / bytes_per_second, codec_wall_seconds=0.0)
+
+    class Files(NativeSpillFiles):
+        frames = Frames()
+
+        def write(self, descriptor, offset, pieces):
+            length, checksum, *_ = super().write(descriptor, offset, pieces)
+            return Written(length, checksum, length / bytes_per_second)
+
+        def read(self, descriptor, offset, length):
+            return super().read(descriptor, offset, length)._replace(seconds=length / bytes_per_second)
+
+    return Files()
+
+
+def verdicts(tmp_path, *, bytes_per_second, hint=IDLE):
+    """What becomes of one batch after the other on such a disk."""
+    store = LocalSpillStore([tmp_path], bytes_max=1 << 30, files=disk_of(bytes_per_second))
+    tickets = [store.write(numbers_batch(100_000, start=at), hint) for at in range(12)]
+    for at, ticket in enumerate(tickets):
+        assert store.read(ticket).equals(numbers_batch(100_000, start=at))
+    notes = store.take_notes()
+    store.close()
+    return [ticket.verdict for ticket in tickets], [note for note in notes if "compressed" in note]
+
+
+def test_a_slow_disk_has_its_spills_compressed(tmp_path):
+    found, notes = verdicts(tmp_path, bytes_per_second=20e6)
+    assert set(found[:3]) == {Verdict.UNMEASURED}
+    assert set(found[4:]) == {Verdict.COMPRESSED}
+    (note,) = notes
+    assert "100.00 ns of the disk" in note
+    assert "2.0 processors are idle" in note
+
+
+def test_a_fast_disk_is_left_alone(tmp_path):
+    found, notes = verdicts(tmp_path, bytes_per_second=50e9)
+    assert set(found[4:]) == {Verdict.COSTS_MORE}
+    assert notes == []
+
+
+def test_nothing_is_compressed_while_processors_have_work(tmp_path):
+    found, _ = verdicts(tmp_path, bytes_per_second=20e6, hint=SpillHint("an edge", 0.0))
+    assert set(found[4:]) == {Verdict.BUSY}
+
+
+def test_off_is_off(tmp_path):
+    store = native_store(tmp_path, compression=Compression.OFF)
+    assert store.write(numbers_batch(100_000), IDLE).verdict is Verdict.OFF
     store.close()

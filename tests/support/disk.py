@@ -16,6 +16,7 @@ import pyarrow as pa
 from bireme.data.packed import pack_joined, unpack
 from bireme.errors import SpillCorrupt, SpillFailed, StorageError
 from bireme.storage.base import ByteRange, SpillTicket
+from bireme.storage.spill_policy import NO_HINT, SpillHint
 
 # What follows the rows in a packed batch.
 _END_BYTES = 8
@@ -76,6 +77,8 @@ class MemorySource:
 class MemorySpill:
     """A SpillStore. `faulted` counts the calls that were made to fail, `flipped` the bits that were flipped."""
 
+    scratch_bytes = 0
+
     def __init__(self, rng: random.Random | None = None, faults: DiskFaults | None = None) -> None:
         self._rng = rng or random.Random(0)
         self._faults = faults or DiskFaults()
@@ -85,7 +88,7 @@ class MemorySpill:
         self.faulted = 0
         self.flipped = 0
 
-    def write(self, batch: pa.RecordBatch) -> SpillTicket:
+    def write(self, batch: pa.RecordBatch, hint: SpillHint = NO_HINT) -> SpillTicket:
         data = pack_joined(batch).to_pybytes()
         full = self._faults.full_at is not None and self.bytes_used + len(data) > self._faults.full_at
         if full or self._rng.random() < self._faults.spill_write_fails:
@@ -101,7 +104,7 @@ class MemorySpill:
         self._next += 1
         self._kept[self._next] = data
         self.writes += 1
-        return SpillTicket(0, self._next, len(data), checksum, len(data))
+        return SpillTicket(0, self._next, len(data), checksum, len(data), len(data))
 
     def read(self, ticket: SpillTicket) -> pa.RecordBatch:
         if self._rng.random() < self._faults.spill_read_fails:

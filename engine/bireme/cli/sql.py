@@ -55,6 +55,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where batches go when memory is short; may be repeated",
     )
     parser.add_argument("--spill-limit", default=None, help="how much may be there, such as 100GiB")
+    parser.add_argument(
+        "--spill-compression",
+        choices=("auto", "off", "lz4"),
+        default=None,
+        help="whether what goes there is compressed (default: auto, where that pays)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -72,6 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
         spill_folder=arguments.spill_folder,
         spill_limit=arguments.spill_limit,
+        spill_compression=arguments.spill_compression,
     ) as session:
         _register(session, arguments)
         if arguments.cache:

@@ -251,7 +251,9 @@ class PartitionInBits(NamedTuple):
 
 
 class Demoted(NamedTuple):
-    """`nbytes` in memory take `stored_bytes` on the lower tier; `why` says for whom room was made."""
+    """`nbytes` in memory take `stored_bytes` on the lower tier; `why` says for whom room was made. On disk, `packing`
+    says whether they are compressed, which took `compress_seconds` of a processor, or why not.
+    """
 
     query: QueryId
     edge: EdgeId
@@ -262,6 +264,8 @@ class Demoted(NamedTuple):
     stored_bytes: int
     seconds: float
     why: str
+    packing: str = ""
+    compress_seconds: float = 0.0
     cause: EventId = NO_CAUSE
 
 

@@ -69,6 +69,7 @@ class EdgeProfile:
 
     moves: defaultdict[tuple[Tier, Tier], Moves] = field(default_factory=lambda: defaultdict(Moves))
     reasons: Counter[str] = field(default_factory=Counter)
+    uncompressed: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
 
 
@@ -227,6 +228,12 @@ class Profile:
         into = self.edge(event.edge)
         into.moves[event.source, event.target].add(event.nbytes, event.stored_bytes, event.seconds)
         into.reasons[event.why] += 1
+        if event.compress_seconds:
+            into.moves[event.source, event.target].add_compressed(
+                event.nbytes, event.stored_bytes, event.compress_seconds
+            )
+        elif event.packing:
+            into.uncompressed[event.packing] += 1
 
     def _promoted(self, event: events.Promoted) -> None:
         moves = self.edge(event.edge).moves[event.source, Tier.DEVICE]
@@ -344,6 +351,7 @@ def _edge_line(name: str, edge: EdgeProfile) -> str:
     parts = [_moves(source, target, moves) for (source, target), moves in sorted(edge.moves.items())]
     if edge.reasons:
         parts.append(", ".join(f"{count} {why}" for why, count in edge.reasons.items()))
+    parts += [f"{count} not compressed: {why}" for why, count in edge.uncompressed.items()]
     parts += [f"{count} moves failed: {reason}" for reason, count in edge.faults.items()]
     return f"edge {name}: {'; '.join(parts)}"
 
@@ -354,6 +362,11 @@ def _moves(source: Tier, target: Tier, moves: Moves) -> str:
         f"{source.name} to {target.name} {moves.count} batches, {format_bytes(moves.nbytes)}{stored} "
         f"in {format_seconds(moves.seconds)}"
     )
+    if moves.compressed_count:
+        text += (
+            f", {moves.compressed_count} compressed, {format_bytes(moves.compressed_bytes)} to "
+            f"{format_bytes(moves.compressed_stored_bytes)} in {format_seconds(moves.compress_seconds)} of processors"
+        )
     if target is Tier.DEVICE:
         text += f", {moves.ahead_count} ahead of use, {moves.count - moves.ahead_count} waited for"
     return text

@@ -214,6 +214,7 @@ class Worker:
         self.network = self._network(self._transport) if self._transport is not None else None
         self.room.busy = self._busy
         self.mover.ended = self.room.retry
+        self.mover.idle = lambda: self.compute.slots - self.compute.running
         self._watchdog = Watchdog(seconds_max=config.deadlock_seconds_max, recorder=self.recorder, busy=self._busy)
 
     def _network(self, transport: Transport) -> NetworkExecutor:

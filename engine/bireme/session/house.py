@@ -14,6 +14,7 @@ from bireme.session.loop_thread import LoopThread
 from bireme.storage.local import LocalByteSource, RangeReader
 from bireme.storage.spill import LocalSpillStore
 from bireme.storage.spill_file import SpillFiles
+from bireme.storage.spill_policy import Compression
 
 
 def kernels_of(backend: str) -> Kernels:
@@ -66,6 +67,7 @@ class House:
             bytes_max=config.spill_bytes_max,
             files=_spill_files_of(config.backend),
             direct=config.spill_direct,
+            compression=Compression(config.spill_compression),
         )
         quota, meter = _memory_of(config.backend)
         self._worker = Worker(config, source=self._source, spill=self._spill, quota=quota, meter=meter)

@@ -48,6 +48,7 @@ def connect(
     threads: int | None = None,
     spill_folder: str | Path | Sequence[str | Path] | None = None,
     spill_limit: str | int | None = None,
+    spill_compression: str | None = None,
     backend: str | None = None,
     levers: Levers | str | None = None,
 ) -> Session:
@@ -55,8 +56,9 @@ def connect(
 
     `memory_limit` (bytes, or a text such as "4GiB") is for all queries of the session together, `threads` is the number
     of compute threads; both default to what the machine has. What does not fit goes to `spill_folder`, or to several in
-    turn, at most `spill_limit` of it. `levers` switches techniques off (`"-clustering"`), to see
-    what they bring. Settings not given come from `BIREME_…` variables. Raises ConfigError.
+    turn, at most `spill_limit` of it, compressed where that pays, or always, or never (`spill_compression`: "auto",
+    "lz4", "off"). `levers` switches techniques off (`"-clustering"`), to see what they bring. Settings not given come
+    from `BIREME_…` variables. Raises ConfigError.
     """
     return Session(
         config_from(
@@ -64,6 +66,7 @@ def connect(
             memory_limit=memory_limit,
             spill_folder=spill_folder,
             spill_limit=spill_limit,
+            spill_compression=spill_compression,
             backend=backend,
             levers=levers,
         )

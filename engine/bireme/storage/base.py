@@ -20,6 +20,7 @@ from bireme.errors import BiremeError
 from bireme.plan.expr import Expr
 from bireme.plan.source import TableSource
 from bireme.storage.prune import Bounds
+from bireme.storage.spill_policy import NO_HINT, SpillHint, Verdict
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -147,22 +148,36 @@ class ByteSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SpillTicket:
-    """Where a spilled batch lies; only the store that gave it can read it. `stored` bytes of its medium hold it."""
+    """Where a spilled batch lies; only the store that gave it can read it. `stored` bytes of its medium hold it.
+
+    `length` are those of the run that was written, `packed_length` those of the packed batch: the same, unless it was
+    compressed, in `compress_seconds` of a processor. `verdict` says why.
+    """
 
     segment: int
     offset: int
     length: int
     checksum: int
     stored: int
+    packed_length: int
+    verdict: Verdict = Verdict.OFF
+    compress_seconds: float = 0.0
+
+    @property
+    def compressed(self) -> bool:
+        return self.verdict is Verdict.COMPRESSED
 
 
 class SpillStore(Protocol):
     """Keeps packed batches on disk. Blocking; called on IO threads. One batch a call, any thread.
 
     `write` raises SpillFailed and leaves nothing; `read` raises SpillCorrupt where the checksum does not match.
+    `scratch_bytes` is the most memory that either takes beside the batch.
     """
 
-    def write(self, batch: pa.RecordBatch) -> SpillTicket: ...
+    scratch_bytes: int
+
+    def write(self, batch: pa.RecordBatch, hint: SpillHint = NO_HINT) -> SpillTicket: ...
 
     def read(self, ticket: SpillTicket) -> pa.RecordBatch: ...
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from bireme.data.packed import checksum, pack, packed_length, unpack
 from bireme.errors import BiremeError, SourceChanged, SourceMissing, SpillCorrupt, SpillFailed
 from bireme.storage.base import ByteRange, SpillTicket
+from bireme.storage.spill_policy import NO_HINT, SpillHint
 
 # Asked with the name of an operation ("read", "write"); an error it gives is raised instead of doing the operation.
 Fault = Callable[[str], BiremeError | None]
@@ -67,6 +68,8 @@ class MemoryByteSource:
 class MemorySpillStore:
     """Keeps packed batches in memory, at most `bytes_max` of them."""
 
+    scratch_bytes = 0
+
     def __init__(self, *, bytes_max: int, fault: Fault = _no_fault) -> None:
         self._bytes_max = bytes_max
         self._fault = fault
@@ -75,7 +78,7 @@ class MemorySpillStore:
         self._next = 0
         self._closed = False
 
-    def write(self, batch: pa.RecordBatch) -> SpillTicket:
+    def write(self, batch: pa.RecordBatch, hint: SpillHint = NO_HINT) -> SpillTicket:
         pieces = pack(batch)
         length = packed_length(pieces)
         with self._lock:
@@ -88,7 +91,7 @@ class MemorySpillStore:
             place = self._next
             self._next += 1
             self._batches[place] = b"".join(piece.to_pybytes() for piece in pieces)
-        return SpillTicket(place, 0, length, checksum(pieces), length)
+        return SpillTicket(place, 0, length, checksum(pieces), length, length)
 
     def read(self, ticket: SpillTicket) -> pa.RecordBatch:
         with self._lock:

@@ -22,12 +22,24 @@ import pyarrow as pa
 from bireme.data.packed import pack, packed_length, unpack
 from bireme.errors import SpillCorrupt, SpillFailed
 from bireme.storage.base import SpillTicket
-from bireme.storage.spill_file import PlainSpillFiles, SpillFiles
+from bireme.storage.spill_file import Found, PlainSpillFiles, SpillFiles, Written
 from bireme.storage.spill_folder import SpillFolder
+from bireme.storage.spill_policy import NO_HINT, Compression, CompressionPolicy, SpillHint, Verdict
 from bireme.storage.spill_space import Segment, in_blocks
 from bireme.units import MIB, format_bytes
 
 SEGMENT_BYTES: Final = 64 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class _Parcel:
+    """What is to be written: `length` bytes of pieces, those that are `chosen` compressed."""
+
+    pieces: Sequence[pa.Buffer]
+    length: int
+    length_max: int
+    verdict: Verdict
+    chosen: Sequence[bool] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +68,17 @@ class LocalSpillStore:
         segment_bytes: int = SEGMENT_BYTES,
         files: SpillFiles | None = None,
         direct: bool = True,
+        compression: Compression = Compression.AUTO,
     ) -> None:
         self._bytes_max = bytes_max
         self._set_aside_bytes = min(segment_bytes, bytes_max)
         self._files = files or PlainSpillFiles()
         direct = direct and self._files.direct
         self._folders = [SpillFolder(Path(one), segment_bytes=segment_bytes, direct=direct) for one in folders]
+        self._frames = self._files.frames
+        self._policy = CompressionPolicy(Compression.OFF if self._frames is None else compression)
+        self._compresses = compression is Compression.LZ4
+        self.scratch_bytes = self._files.scratch_bytes
         self._lock = threading.Lock()
         self._owners: dict[int, SpillFolder] = {}
         self._next_segment = 0
@@ -69,33 +86,47 @@ class LocalSpillStore:
         self._closed = False
         self._notes: list[str] = []
 
-    def write(self, batch: pa.RecordBatch) -> SpillTicket:
-        pieces = pack(batch)
-        length = packed_length(pieces)
+    def write(self, batch: pa.RecordBatch, hint: SpillHint = NO_HINT) -> SpillTicket:
+        parcel = self._packed(batch, hint)
         fault: SpillFailed | None = None
         for folder in self._in_turn():
             try:
-                return self._write_to(folder, pieces, length)
+                return self._write_to(folder, parcel)
             except OSError as error:
-                fault = self._fault(folder, length, error)
+                fault = self._fault(folder, parcel.length, error)
         raise fault or SpillFailed("there is no folder to spill to")
 
     def read(self, ticket: SpillTicket) -> pa.RecordBatch:
         with self._lock:
             folder, path = self._found(ticket)
+            self._policy.reads.start()
+        found: Found | None = None
         try:
             descriptor, _ = folder.open(path, os.O_RDONLY)
             try:
-                found = self._files.read(descriptor, ticket.offset, ticket.length)
+                found = self._fetched(descriptor, ticket)
             finally:
                 os.close(descriptor)
         except OSError as error:
             raise folder.failed("cannot read a spilled batch from", error) from error
-        if found is None or found[1] != ticket.checksum:
+        finally:
+            self._note_read(ticket, found)
+        if found is None or found.checksum != ticket.checksum:
             raise SpillCorrupt(
                 f"a spilled batch in {str(path)!r} no longer matches its checksum; check the disk and run it again"
             )
-        return unpack(found[0])
+        return unpack(found.content)
+
+    def _fetched(self, descriptor: int, ticket: SpillTicket) -> Found | None:
+        if ticket.compressed and self._frames is not None:
+            return self._frames.read(descriptor, ticket.offset, ticket.length, ticket.packed_length)
+        return self._files.read(descriptor, ticket.offset, ticket.length)
+
+    def _note_read(self, ticket: SpillTicket, found: Found | None) -> None:
+        with self._lock:
+            self._policy.reads.end(*((0, 0.0) if found is None else (ticket.length, found.seconds)))
+            if found is not None and ticket.compressed:
+                self._policy.expands.add(ticket.packed_length, found.codec_seconds)
 
     def drop(self, ticket: SpillTicket) -> None:
         """Forgets a batch; dropping after `close` does nothing."""
@@ -129,6 +160,27 @@ class LocalSpillStore:
     def _used(self) -> int:
         return sum([folder.space.size for folder in self._folders])
 
+    # ------------------------------------------------------------------------------------ compressing
+
+    def _packed(self, batch: pa.RecordBatch, hint: SpillHint) -> _Parcel:
+        """The pieces of the batch, and which of them to compress."""
+        pieces = pack(batch)
+        length = packed_length(pieces)
+        with self._lock:
+            prices = self._policy.prices(hint, length)
+        if isinstance(prices, Verdict) or self._frames is None:
+            return _Parcel(pieces, length, length, prices if isinstance(prices, Verdict) else Verdict.OFF)
+        chosen = [prices.pays(sample) for sample in self._frames.sample(pieces)]
+        paid = any(chosen)
+        with self._lock:
+            self._policy.learn(hint.origin, paid=paid)
+            if paid and not self._compresses:
+                self._compresses = True
+                self._notes.append(f"spills are compressed where that pays: {prices}")
+        if not paid:
+            return _Parcel(pieces, length, length, Verdict.COSTS_MORE)
+        return _Parcel(pieces, length, self._frames.length_max(pieces), Verdict.COMPRESSED, chosen)
+
     # ---------------------------------------------------------------------------------------- writing
 
     def _in_turn(self) -> list[SpillFolder]:
@@ -139,36 +191,65 @@ class LocalSpillStore:
             rotated = self._folders[turn:] + self._folders[:turn]
             return sorted(rotated, key=lambda folder: (folder.faults, folder.writing))
 
-    def _write_to(self, folder: SpillFolder, pieces: Sequence[pa.Buffer], length: int) -> SpillTicket:
-        place = self._reserve(folder, in_blocks(length))
+    def _write_to(self, folder: SpillFolder, parcel: _Parcel) -> SpillTicket:
+        place = self._reserve(folder, in_blocks(parcel.length_max))
         try:
-            checksum = self._put(place, pieces)
+            written = self._timed_put(place, parcel)
         except BaseException:
             self._undo(place)
             raise
+        stored = in_blocks(written.length)
         with self._lock:
             folder.writing -= 1
             folder.faults = 0
-        return SpillTicket(place.segment.number, place.offset, length, checksum, place.room)
+            if stored < place.room:
+                self._free(folder, place.segment, place.offset + stored, place.room - stored, trim=True)
+        return SpillTicket(
+            place.segment.number,
+            place.offset,
+            written.length,
+            written.checksum,
+            stored,
+            parcel.length,
+            parcel.verdict,
+            written.codec_seconds,
+        )
 
-    def _put(self, place: _Place, pieces: Sequence[pa.Buffer]) -> int:
+    def _timed_put(self, place: _Place, parcel: _Parcel) -> Written:
+        with self._lock:
+            self._policy.writes.start()
+        written = Written(0, 0)
+        try:
+            written = self._put(place, parcel)
+            return written
+        finally:
+            with self._lock:
+                self._policy.writes.end(written.length, written.seconds)
+                self._policy.note_codec(written.codec_seconds, written.codec_wall_seconds)
+
+    def _put(self, place: _Place, parcel: _Parcel) -> Written:
         """Writes, once more through the page cache where the file system takes no direct IO."""
         folder = place.folder
         descriptor, direct = folder.open(place.path, os.O_WRONLY | os.O_CREAT)
         try:
             if place.is_new:
                 self._files.set_aside(descriptor, self._set_aside_bytes)
-            checksum = self._files.write(descriptor, place.offset, pieces)
+            written = self._put_pieces(descriptor, place.offset, parcel)
         except OSError as error:
             if not direct or error.errno != errno.EINVAL:
                 raise
             self._give_up_direct(folder)
-            return self._put(place, pieces)
+            return self._put(place, parcel)
         finally:
             os.close(descriptor)
         if folder.direct and not direct:
             self._give_up_direct(folder)
-        return checksum
+        return written
+
+    def _put_pieces(self, descriptor: int, offset: int, parcel: _Parcel) -> Written:
+        if parcel.chosen and self._frames is not None:
+            return self._frames.write(descriptor, offset, parcel.pieces, parcel.chosen)
+        return self._files.write(descriptor, offset, parcel.pieces)
 
     def _give_up_direct(self, folder: SpillFolder) -> None:
         with self._lock:

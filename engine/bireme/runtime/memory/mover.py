@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
@@ -27,14 +27,18 @@ from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.ledger import Ledger, Reservation, Use
 from bireme.runtime.memory.pinned_pool import PinnedPool, load, store
 from bireme.runtime.threads import Threads
-from bireme.storage.base import SpillStore
+from bireme.storage.base import SpillStore, SpillTicket
+from bireme.storage.spill_policy import SpillHint, Verdict
 from bireme.units import format_bytes
 
 T = TypeVar("T")
+_IDLE_WEIGHT: Final = 0.2
 
 
 class Mover:
-    """`pool` is None where the PINNED tier does not exist. `ended` is called when no move is `active` any more."""
+    """`pool` is None where the PINNED tier does not exist. `ended` is called when no move is `active` any more; `idle`
+    says how many processors have nothing to run.
+    """
 
     def __init__(
         self,
@@ -53,6 +57,8 @@ class Mover:
         self._recorder = recorder
         self._clock = clock
         self.active = 0
+        self.idle: Callable[[], float] = _no_slots
+        self._idle = 0.0
         self.totals: defaultdict[tuple[Tier, Tier], Moves] = defaultdict(Moves)
         self.ended: Callable[[], None] = _silent
         self._drops: dict[int, asyncio.Future[None]] = {}
@@ -66,7 +72,8 @@ class Mover:
         """Moves a marked DEVICE or PINNED batch down. Returns None or, with the batch where it was, the reason."""
         started, old = self._clock.now(), entry.batch
         try:
-            batch, reservation = await self._counted(self._demoted(old))
+            hint = SpillHint((holder.query, holder.edge.id), self._idle_lately())
+            batch, reservation = await self._counted(self._demoted(old, hint))
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             self._recorder.record(MoveFailed(holder.query, holder.edge.id, old.id, Tier.DISK, reason, cause))
@@ -80,20 +87,36 @@ class Mover:
         finally:
             for text in self._spill.take_notes():
                 self._recorder.record(SpillNoted(holder.query, text, cause))
-        seconds, stored = self._clock.now() - started, reservation.nbytes
-        self._recorder.record(
-            Demoted(holder.query, holder.edge.id, old.id, old.tier, batch.tier, old.nbytes, stored, seconds, why, cause)
-        )
-        self.totals[old.tier, batch.tier].add(old.nbytes, stored, seconds)
+        self._note_demoted(holder, old, batch, reservation.nbytes, self._clock.now() - started, why, cause)
         holder.end_move(entry, batch, reservation)
         self._free_body(old)
         return None
+
+    def _note_demoted(
+        self, holder: BatchHolder, old: Batch, new: Batch, stored: int, seconds: float, why: str, cause: EventId
+    ) -> None:
+        ticket: SpillTicket | None = new.body if new.tier is Tier.DISK else None
+        packing = "" if ticket is None or ticket.verdict is Verdict.OFF else ticket.verdict.value
+        spent = 0.0 if ticket is None else ticket.compress_seconds
+        way = old.tier, new.tier
+        self._recorder.record(
+            Demoted(holder.query, holder.edge.id, old.id, *way, old.nbytes, stored, seconds, why, packing, spent, cause)
+        )
+        self.totals[way].add(old.nbytes, stored, seconds)
+        if ticket is not None and ticket.compressed:
+            self.totals[way].add_compressed(old.nbytes, stored, spent)
+
+    def _idle_lately(self) -> float:
+        """Slots that had nothing to run when batches were moved: the last ones count most."""
+        self._idle += (self.idle() - self._idle) * _IDLE_WEIGHT
+        return self._idle
 
     async def promote(self, holder: BatchHolder, entry: Entry, room: Reservation, *, ahead: bool) -> None:
         """Moves a marked batch up to DEVICE, into `room`, which becomes its reservation. Raises StorageError."""
         started, old = self._clock.now(), entry.batch
         try:
-            content = await self._counted(self._run(self._read, old))
+            with self._scratch(old):
+                content = await self._counted(self._run(self._read, old))
             if content.num_rows != old.rows:
                 raise EngineBug(f"{old!r} came back from {old.tier.name} with {content.num_rows} rows")
         except BaseException:
@@ -129,7 +152,7 @@ class Mover:
         while self._drops:
             await asyncio.wait(tuple(self._drops.values()))
 
-    async def _demoted(self, old: Batch) -> tuple[Batch, Reservation]:
+    async def _demoted(self, old: Batch, hint: SpillHint) -> tuple[Batch, Reservation]:
         if old.tier is Tier.DEVICE and self._pool is not None:
             pinned = await self._pin(old, self._pool)
             if pinned is not None:
@@ -140,15 +163,20 @@ class Mover:
             raise SpillFailed(f"the spill folder may take no more than {limit}; raise its limit, or the memory limit")
         try:
             content = old.content if old.tier is Tier.DEVICE else await self._run(self._read, old)
-            ticket = await self._run(
-                self._spill.write, content, undo=lambda made: self.drop(old.moved(Tier.DISK, made))
-            )
+            with self._scratch(old):
+                ticket = await self._run(
+                    self._spill.write, content, hint, undo=lambda made: self.drop(old.moved(Tier.DISK, made))
+                )
             # What it takes there is a fact.
             reservation.resize(ticket.stored)
         except BaseException:
             reservation.release()
             raise
         return old.moved(Tier.DISK, ticket), reservation
+
+    def _scratch(self, batch: Batch) -> Reservation:
+        """What the spill store takes beside the batch: a fact, since it is how room is made."""
+        return self._ledger.take(Tier.DEVICE, min(self._spill.scratch_bytes, batch.nbytes), Use.BUFFER)
 
     async def _pin(self, old: Batch, pool: PinnedPool) -> tuple[Batch, Reservation] | None:
         packed = await self._run(pack_joined, old.content)
@@ -201,6 +229,11 @@ def _stored(batch: Batch) -> int:
     """What a batch takes of a tier below DEVICE."""
     stored: int = batch.body.stored if batch.tier is Tier.DISK else batch.body.nbytes
     return stored
+
+
+def _no_slots() -> float:
+    """Nobody says yet how many there are."""
+    return 0.0
 
 
 def _silent() -> None:
