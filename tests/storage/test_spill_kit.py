@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from bireme.backends.native.spill_files import NativeSpillFiles
 from bireme.data.packed import unpack
+from bireme.data.spill_run import Written
 from bireme.errors import SpillCorrupt, SpillFailed
 from bireme.storage.memory import MemorySpillStore
 from bireme.storage.spill import LocalSpillStore
-from bireme.storage.spill_file import Written
 from bireme.storage.spill_policy import Compression, SpillHint, Verdict
 
 MAKERS = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bireme.storage.spill_policy import Compression, CompressionPolicy, Prices, Rate, Sample, SpillHint, Verdict
+from bireme.data.spill_run import Sample
+from bireme.storage.spill_policy import Compression, CompressionPolicy, Prices, Rate, SpillHint, Verdict
 from bireme.units import MIB
 
 shares = st.floats(0.0, 1.0)

@@ -20,9 +20,10 @@ from typing import Final
 import pyarrow as pa
 
 from bireme.data.packed import pack, packed_length, unpack
+from bireme.data.spill_run import Found, Written
 from bireme.errors import SpillCorrupt, SpillFailed
 from bireme.storage.base import SpillTicket
-from bireme.storage.spill_file import Found, PlainSpillFiles, SpillFiles, Written
+from bireme.storage.spill_file import PlainSpillFiles, SpillFiles
 from bireme.storage.spill_folder import SpillFolder
 from bireme.storage.spill_policy import NO_HINT, Compression, CompressionPolicy, SpillHint, Verdict
 from bireme.storage.spill_space import Segment, in_blocks

@@ -7,37 +7,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 
 from bireme.data.packed import checksum, packed_length
+from bireme.data.spill_run import Found, Sample, Written
 from bireme.storage.local import read_ranges
-from bireme.storage.spill_policy import Sample
 from bireme.storage.spill_space import in_blocks
 
 _PIECES_A_CALL: Final = 512  # IOV_MAX is 1024 on Linux
-
-
-class Written(NamedTuple):
-    """A run: its bytes, their checksum, the seconds that the file took, those of a processor that compressed, and how
-    long that took: longer where processors were shared.
-    """
-
-    length: int
-    checksum: int
-    seconds: float = 0.0
-    codec_seconds: float = 0.0
-    codec_wall_seconds: float = 0.0
-
-
-class Found(NamedTuple):
-    """What a run holds, the checksum of its bytes, and seconds as in Written."""
-
-    content: pa.Buffer
-    checksum: int
-    seconds: float = 0.0
-    codec_seconds: float = 0.0
 
 
 class SpillFrames(Protocol):

@@ -13,6 +13,7 @@ from enum import Enum
 from math import inf
 from typing import Final, NamedTuple
 
+from bireme.data.spill_run import Sample
 from bireme.units import KIB, MIB
 
 # Smaller batches wait for the disk's latency, which compression does not shorten.
@@ -60,13 +61,6 @@ class SpillHint(NamedTuple):
 
 
 NO_HINT: Final = SpillHint()
-
-
-class Sample(NamedTuple):
-    """What a part of some bytes shrank to, as a share, and processor seconds per byte."""
-
-    share: float
-    seconds: float
 
 
 class Prices(NamedTuple):

@@ -12,8 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from bireme.backends.native import _kernels
-from bireme.storage.spill_file import Found, Written
-from bireme.storage.spill_policy import Sample
+from bireme.data.spill_run import Found, Sample, Written
 from bireme.units import MIB
 
 _CALL_BYTES: Final = MIB
