@@ -355,7 +355,10 @@ def test_page_indexes_are_read_once_and_not_all_are_kept(tmp_path, monkeypatch, 
     monkeypatch.setattr(parquet_pages, "_read", lambda file, place: reads.append(place) or plainly(file, place))
     monkeypatch.setattr(parquet_pages, "_PAGES_KEPT_MAX", kept_max)
     source = open_parquet(path)
-    filters = [scalar(">=", [Column(0, INT64), Literal(0, INT64)]), scalar("!=", [Column(0, INT64), Literal(7, INT64)])]
+    # Of both the statistics of row groups leave open whether all rows meet them.
+    filters = [
+        scalar("=", [scalar("%", [Column(0, INT64), Literal(divisor, INT64)]), Literal(0, INT64)]) for divisor in (2, 3)
+    ]
 
     def ranges() -> list[tuple[tuple[int, int], ...]]:
         return [split.encoded().ranges for split in source.splits([0], filters)]
@@ -364,6 +367,31 @@ def test_page_indexes_are_read_once_and_not_all_are_kept(tmp_path, monkeypatch, 
     assert len(reads) == 2 * 10
     assert [ranges() for _ in range(2)] == [first, first]
     assert len(reads) == 2 * 10 + reads_again
+
+
+def test_pages_are_asked_only_about_what_their_row_groups_leave_open(tmp_path, monkeypatch):
+    path = tmp_path / "t.parquet"
+    pq.write_table(
+        pa.table({"n": list(range(5000))}),
+        path,
+        row_group_size=1000,
+        data_page_size=500,
+        write_page_index=True,
+        write_batch_size=50,
+        use_dictionary=False,
+    )
+    asked = []
+    plainly = parquet_pages._read
+    monkeypatch.setattr(parquet_pages, "_read", lambda file, place: asked.append(place) or plainly(file, place))
+    monkeypatch.setattr(parquet_split, "_ASKED_ROWS_MIN", 100)
+    source = open_parquet(path)
+    filters = [
+        scalar(">=", [Column(0, INT64), Literal(1500, INT64)]),
+        scalar("<", [Column(0, INT64), Literal(4000, INT64)]),
+    ]
+    found = [split.encoded().ranges for split in source.splits([0], filters)]
+    assert len(asked) == 2  # both indexes of the second row group
+    assert [sum(count for _, count in ranges) for ranges in found] == [500, 1000, 1000]
 
 
 def test_small_row_groups_are_not_asked_about(tmp_path, monkeypatch):

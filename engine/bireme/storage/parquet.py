@@ -37,11 +37,14 @@ from bireme.storage.parquet_pages import page_filters
 from bireme.storage.parquet_sample import ParquetSample
 from bireme.storage.parquet_split import ParquetSplit
 from bireme.storage.parquet_statistics import table_statistics
-from bireme.storage.prune import Bounds, may_be_true
+from bireme.storage.prune import Bounds, undecided
 from bireme.storage.source_path import PathLike, expand
 
 _FOOTER_THREADS_MAX: Final = 16
 _PRUNED_MAX: Final = 64
+
+# A row group that filters leave, and those of them that some of its rows may fail.
+_Survivor = tuple[ParquetDecoder, int, tuple[Expr, ...]]
 
 
 def open_parquet(paths: PathLike | Iterable[PathLike]) -> ParquetSource:
@@ -71,7 +74,7 @@ class ParquetSource:
         self._decoders = tuple([ParquetDecoder(file, first) for file, first in zip(files, first_rows, strict=False)])
         self._sample = ParquetSample(self._decoders, schema, self.statistics)
         self._bounds: dict[tuple[str, int], list[Bounds]] = {}
-        self._pruned: OrderedDict[Any, list[tuple[ParquetDecoder, int]]] = OrderedDict()
+        self._pruned: OrderedDict[Any, list[_Survivor]] = OrderedDict()
         self._key_ranges: dict[tuple[str, int], list[KeyRange | None]] = {}
         self.files = files
         self._version = _version(files)
@@ -120,8 +123,9 @@ class ParquetSource:
         by_page = page_filters(filters, kept, self._are_clustered(kept)) if filters else ()
         blooms = {file.path: bloom_filters(file, filters, kept) for file in self.files} if filters else {}
         splits = []
-        for decoder, group in self._surviving(kept, tuple(filters)):
-            whole = ParquetSplit(decoder, group, kept, schema, by_page, blooms.get(decoder.file.path, ()))
+        for decoder, group, undecided_by in self._surviving(kept, tuple(filters)):
+            asked = tuple([each for each in by_page if each.filter in undecided_by]) if undecided_by else ()
+            whole = ParquetSplit(decoder, group, kept, schema, asked, blooms.get(decoder.file.path, ()))
             splits += [whole] if rows_max is None else whole.in_parts(rows_max)
         return splits
 
@@ -132,7 +136,7 @@ class ParquetSource:
         found = self.statistics().columns
         return [found[column].clustered for column in columns]
 
-    def _surviving(self, columns: tuple[int, ...], filters: tuple[Expr, ...]) -> list[tuple[ParquetDecoder, int]]:
+    def _surviving(self, columns: tuple[int, ...], filters: tuple[Expr, ...]) -> list[_Survivor]:
         """The row groups that filters leave; kept for the filters asked last, as a query is often asked again."""
         key = columns, filters
         with self._lock:
@@ -140,12 +144,12 @@ class ParquetSource:
             if found is not None:
                 self._pruned.move_to_end(key)
                 return found
-        found = [
-            (decoder, group)
-            for decoder in self._decoders
-            for group, rows in enumerate(decoder.file.row_group_rows)
-            if rows and (not filters or may_be_true(filters, self._bounds_of(decoder.file, group, columns)))
-        ]
+        found = []
+        for decoder in self._decoders:
+            for group, rows in enumerate(decoder.file.row_group_rows):
+                left = undecided(filters, self._bounds_of(decoder.file, group, columns)) if filters else ()
+                if rows and left is not None:
+                    found.append((decoder, group, left))
         with self._lock:
             self._pruned[key] = found
             while len(self._pruned) > _PRUNED_MAX:

@@ -22,7 +22,7 @@ from bireme.storage.local import LocalByteSource
 from bireme.storage.parquet_bounds import bounds_decoder
 from bireme.storage.parquet_file import ParquetFile
 from bireme.storage.parquet_footer import Place
-from bireme.storage.prune import TRUE, Bounds, may_be_true, truth
+from bireme.storage.prune import Bounds, may_be_true
 from bireme.storage.thrift_compact import Struct, read_struct
 
 RowRange = tuple[int, int]
@@ -36,13 +36,6 @@ class PageBounds(NamedTuple):
 
     first_row: int
     bounds: Bounds
-
-
-class ChunkPages(NamedTuple):
-    """What is proved about a column chunk as a whole, and about each of its pages."""
-
-    bounds: Bounds
-    pages: list[PageBounds]
 
 
 class PageFilter(NamedTuple):
@@ -73,14 +66,14 @@ class PageIndex:
     def __init__(self, file: ParquetFile) -> None:
         self._file = file
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[int, int], ChunkPages | None] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, int], list[PageBounds] | None] = OrderedDict()
         self._pages_kept = 0
 
     def surviving_rows(self, row_group: int, filters: Sequence[PageFilter], rows: RowRange) -> list[RowRange]:
         """Of `rows` (first, count) of a row group those that may meet all filters, as ascending ranges."""
         ranges = [rows]
         for each in filters:
-            pages = self._open_pages(row_group, each)
+            pages = self._pages(row_group, each.column)
             if pages is None:
                 continue
             ends = [page.first_row for page in pages[1:]] + [self._file.row_group_rows[row_group]]
@@ -91,46 +84,35 @@ class PageIndex:
             ranges = _intersection(ranges, kept)
         return ranges
 
-    def _open_pages(self, row_group: int, each: PageFilter) -> list[PageBounds] | None:
-        """The pages to ask; None where the filter holds for the whole row group, or the file tells no more."""
-        chunk = self._chunk(row_group, each.column)
-        if chunk is None:
-            return None
-        try:
-            is_met = truth(each.filter, _Columns(each.position, chunk.bounds)) == TRUE
-        except TypeError:  # values that Python does not compare
-            return None
-        return None if is_met else chunk.pages
-
-    def _chunk(self, row_group: int, column: int) -> ChunkPages | None:
-        """What is known of a column chunk; None where the file does not tell, or of one page that is all of it."""
+    def _pages(self, row_group: int, column: int) -> list[PageBounds] | None:
+        """What is proved about the pages of a column chunk; None where the file does not tell, or of a single one."""
         key = row_group, column
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         try:
-            chunk = _read_chunk(self._file, row_group, column)
+            pages = _read_pages(self._file, row_group, column)
         except (ValueError, TypeError, KeyError, IndexError, StorageError):
-            chunk = None
-        self._keep(key, chunk)
-        return chunk
+            pages = None
+        self._keep(key, pages)
+        return pages
 
-    def _keep(self, key: tuple[int, int], chunk: ChunkPages | None) -> None:
+    def _keep(self, key: tuple[int, int], pages: list[PageBounds] | None) -> None:
         with self._lock:
             if key in self._kept:
                 return  # another thread was faster
-            self._kept[key] = chunk
-            self._pages_kept += _weight(chunk)
+            self._kept[key] = pages
+            self._pages_kept += _weight(pages)
             while self._pages_kept > _PAGES_KEPT_MAX and len(self._kept) > 1:
                 self._pages_kept -= _weight(self._kept.popitem(last=False)[1])
 
 
-def _weight(chunk: ChunkPages | None) -> int:
-    return 1 if chunk is None else len(chunk.pages)
+def _weight(pages: list[PageBounds] | None) -> int:
+    return 1 if pages is None else len(pages)
 
 
-def _read_chunk(file: ParquetFile, row_group: int, column: int) -> ChunkPages | None:
+def _read_pages(file: ParquetFile, row_group: int, column: int) -> list[PageBounds] | None:
     chunk, rows = file.chunk(row_group, file.leaves[column][0]), file.row_group_rows[row_group]
     decoder = bounds_decoder(file, column)
     if decoder is None or chunk.column_index is None or chunk.offset_index is None:
@@ -138,8 +120,7 @@ def _read_chunk(file: ParquetFile, row_group: int, column: int) -> ChunkPages | 
     offsets = _read(file, chunk.offset_index)
     if len(offsets[1]) == 1:
         return None
-    pages = _parsed(_read(file, chunk.column_index), offsets, rows, decoder)
-    return ChunkPages(decoder(chunk.low, chunk.high, chunk.nulls, rows), pages)
+    return _parsed(_read(file, chunk.column_index), offsets, rows, decoder)
 
 
 def _parsed(index: Struct, offsets: Struct, rows: int, decoder: Any) -> list[PageBounds]:

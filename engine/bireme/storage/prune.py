@@ -46,6 +46,21 @@ def may_be_true(filters: Sequence[Expr], columns: Columns) -> bool:
         return True
 
 
+def undecided(filters: Sequence[Expr], columns: Columns) -> tuple[Expr, ...] | None:
+    """Those of `filters` that columns with these bounds may fail; None where one of them is TRUE on no row."""
+    found = []
+    try:
+        for predicate in filters:
+            truths = truth(predicate, columns)
+            if not truths & TRUE:
+                return None
+            if truths != TRUE:
+                found.append(predicate)
+    except TypeError:  # see `may_be_true`
+        return tuple(filters)
+    return tuple(found)
+
+
 def truth(expr: Expr, columns: Columns) -> int:
     """The truth values that a BOOL expression may take."""
     match expr:
