@@ -104,17 +104,19 @@ class TopRows:
     """The first `limit` rows of a stream, kept by one compute slot.
 
     The order must end in a key that no two rows share (their position, the last column), so that reducing early loses
-    nothing. Once it has `limit` rows, others are kept only if they do not come after the last of those; `learnt` is
-    told of that one's first key and its position.
+    nothing. Once it has `limit` rows, others are kept only if they do not come after the last of those; `learnt`, if
+    given, is told of that one's first key and its position.
     """
 
-    def __init__(self, order: Order, limit: int, learnt: Callable[[Literal, int], None]) -> None:
+    def __init__(self, order: Order, limit: int, learnt: Callable[[Literal, int], None] | None) -> None:
         self._order = order
         self._limit = limit
         self._learnt = learnt
         self._held: list[pa.RecordBatch] = []
         self._rows = 0
         self._knows_last = False
+        # Of these rows a threshold is to be made when more come.
+        self._first: pa.RecordBatch | None = None
         self._threshold: FilterProject | None = None
         self._unasked = 0  # batches to come that the threshold is not asked about, since it dropped little
 
@@ -140,16 +142,26 @@ class TopRows:
         self._learn(self._held[0])
 
     def _learn(self, first: pa.RecordBatch) -> None:
-        """Takes the last of `limit` rows in order for the threshold."""
+        """`first` are the first rows so far in order; they tell something once they are `limit`."""
         if not 0 < self._limit <= first.num_rows:
             return
         self._knows_last = True
-        last = self._order.last(first)
-        if last is not None:
-            self._threshold = self._order.threshold(last)
+        self._first = first
+        if self._learnt is not None:
+            self._take_threshold()
+
+    def _take_threshold(self) -> None:
+        """Makes the threshold of the last of the first rows."""
+        first, self._first = self._first, None
+        last = None if first is None else self._order.last(first)
+        if first is None or last is None:
+            return
+        self._threshold = self._order.threshold(last)
+        if self._learnt is not None:
             self._learnt(last, first.column(first.num_columns - 1)[first.num_rows - 1].as_py())
 
     def _remaining(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        self._take_threshold()
         if self._threshold is None or self._unasked:
             self._unasked = max(0, self._unasked - 1)
             return batch

@@ -127,7 +127,8 @@ class Top(Unrelieved):
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
         rows = self._slots[slot]
         if rows is None:
-            rows = self._slots[slot] = TopRows(self._order, self._sink.limit, partial(self._learnt, slot))
+            learnt = None if self._bound is None else partial(self._learnt, slot)
+            rows = self._slots[slot] = TopRows(self._order, self._sink.limit, learnt)
         position = sequence << SEQUENCE_SHIFT
         for batch in batches:
             positions = arrays.from_numpy(np.arange(position, position + batch.num_rows, dtype=np.int64))
