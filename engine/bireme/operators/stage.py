@@ -129,7 +129,11 @@ class PipelineStage:
         self._states.check()
         counts: list[ScanCounts] = []
         place = sequence if self._bound is None else self._bound.place(sequence)
-        output = self._run(self._scan.read(split, buffers, counts, sequence), place, slot)
+        batches: Iterable[pa.RecordBatch] = self._scan.read(split, buffers, counts, sequence)
+        if self._bound is None and self._limit is None:
+            # Nothing that becomes of a batch would save reading the next one.
+            batches = longer(batches)
+        output = self._run(batches, place, slot)
         output.scanned = total(counts)
         return output
 
