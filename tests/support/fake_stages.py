@@ -111,6 +111,7 @@ class Counts:
     relieved: int = 0
     cut: int = 0
     bits: int = 0
+    ended: int = 0
     shortages: int = 0
     failures: int = 0
     set_closed: int = 0
@@ -138,6 +139,8 @@ class FakeStage:
         self._is_closed = False
         self._given = False
         self._rows: list[int] = []
+        self._unended: list[int] | None = None
+        self._ended: list[Emission] = []
         self._bits: dict[int, list[int]] = {}
 
     # The contract -----------------------------------------------------------------------------
@@ -241,6 +244,18 @@ class FakeStage:
             self._misbehave(0)
             rows = self._rows[part :: self.work.parts]
             return self._emit([rows_batch(rows)], state_bytes=8 * len(self._rows))
+
+    def end(self, bytes_max: int, slot: int) -> Output | None:
+        if self._unended is None:
+            self._expect(not self._relieving, "ended while it is relieved")
+            if self._state_bytes > bytes_max:
+                return None
+            self._unended = list(range(self.finish_parts()))
+            self._counts.ended += 1
+        while self._unended:
+            self._ended += self.finish(self._unended[0], slot).emissions
+            del self._unended[0]
+        return Output(self._ended, state_bytes=8 * len(self._rows))
 
     def close(self) -> None:
         self._expect(not self._is_closed, "closed twice")

@@ -147,6 +147,7 @@ class Stage(Protocol):
     Rows that were emitted to an `Aside` which the pipeline itself reads come back in rounds, when all inputs are done:
     those of `postponed()`, one after the other, each round as a LOAD (where it has a table), RESUMEs, many at once, and
     an UNLOAD; before them, it may be cut. Then comes `finish`.
+    In place of rounds and `finish` may come `end`, directly after the last input, where that has run alone.
     `close` also comes after failure and cancellation, once, when no call is running; it frees all state that later
     pipelines do not need (join tables are freed by `StageSet.free_table`).
     """
@@ -220,6 +221,13 @@ class Stage(Protocol):
     def finish_parts(self) -> int: ...
 
     def finish(self, part: int, slot: int) -> Output: ...
+
+    def end(self, bytes_max: int, slot: int) -> Output | None:
+        """All parts of `finish` in one call, where the stage keeps at most `bytes_max` bytes and nothing waits for
+        rounds; else None, and it goes on as if this had not been called. Called again after a MemoryError or OutOfRoom
+        it goes on with the part that raised it.
+        """
+        ...
 
     def close(self) -> None: ...
 

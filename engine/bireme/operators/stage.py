@@ -6,6 +6,7 @@ compiled in `open`, when the scalars and tables that they read are known.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
@@ -23,6 +24,7 @@ from bireme.operators.hash_join import HashJoin
 from bireme.operators.join_rounds import JoinRounds, wanted_rows
 from bireme.operators.join_sinks import Build, Match
 from bireme.operators.key_ranges import RangeCuts
+from bireme.operators.limit import Limit
 from bireme.operators.merge_groups import MergeGroups
 from bireme.operators.order import Order
 from bireme.operators.partial_join import PartialJoin
@@ -88,7 +90,7 @@ class PipelineStage:
         self._states = states
         self._moves: list[Move] = []
         self._sink: LiveSink | None = None
-        self._limit: _Limit | None = None
+        self._limit: Limit | None = None
         self._merge: MergeGroups | None = None
         self._cuts: Cuts | None = None
         self._programs: list[FilterProject] = []
@@ -98,6 +100,9 @@ class PipelineStage:
         self._first_move = 0
         self._notes: list[str] = []
         self._noted: set[str] = set()
+        # Of `end`: the parts that are left, and what the others gave.
+        self._unended: deque[int] | None = None
+        self._ended: list[Emission] = []
         self._fan_out = 1
         self._has_unknown_rows = False
         self._is_slow = False
@@ -253,6 +258,17 @@ class PipelineStage:
     def finish(self, part: int, slot: int) -> Output:
         return self._output(self._opened_sink().finish(part))
 
+    def end(self, bytes_max: int, slot: int) -> Output | None:
+        sink = self._opened_sink()
+        if self._unended is None:
+            if sink.nbytes > bytes_max or self._rounds.postponed():
+                return None
+            self._unended = deque(range(sink.finish_parts()))
+        while self._unended:
+            self._ended += sink.finish(self._unended[0])
+            self._unended.popleft()
+        return self._output(self._ended)
+
     def close(self) -> None:
         self._moves.clear()
         self._scan = None
@@ -312,7 +328,7 @@ class PipelineStage:
                 self._fan_out *= join.fan_out
                 return lambda batches, aside: (piece for batch in batches for piece in join.run(batch, aside))
             case LimitStep():
-                limit = self._limit = _Limit(step)
+                limit = self._limit = Limit(step)
                 return lambda batches, _: limit.run(batches)
             case MergeGroupsStep():
                 merge = self._merge = self._cuts = MergeGroups(step, self._kernels, self._states)
@@ -369,28 +385,6 @@ class PipelineStage:
         order = tuple([SortKey(resolve(key.expr), key.descending, key.nulls_first) for key in call.order])
         partition = tuple([resolve(expr) for expr in call.partition])
         return WindowCall(aggregation, partition, order, call.frame, call.ignore_nulls)
-
-
-class _Limit:
-    """A `LimitStep` at work; its pipeline runs one task at a time, so the counts need no lock."""
-
-    def __init__(self, step: LimitStep) -> None:
-        self._skip = step.offset
-        self._left = step.limit
-
-    @property
-    def reached(self) -> bool:
-        return self._left == 0
-
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            skipped = min(self._skip, batch.num_rows)
-            self._skip -= skipped
-            kept = batch.slice(skipped)
-            if self._left is not None:
-                kept = kept.slice(0, self._left)
-                self._left -= kept.num_rows
-            yield kept
 
 
 def _assumed(step: AssumeStep, schema: Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

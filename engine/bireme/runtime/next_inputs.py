@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from bireme.data.record import SHORT_ROWS
+from bireme.data.tier import Tier
 from bireme.plan.physical import EdgeSource, Take
 from bireme.runtime.compute.policy import rows_per_task
 from bireme.runtime.compute.task import Task, TaskKind
-from bireme.units import MIB
+from bireme.units import KIB, MIB
 
 if TYPE_CHECKING:
+    from bireme.runtime.holder.batch_holder import BatchHolder
     from bireme.runtime.holder.state import Entry, Feed
     from bireme.runtime.pipeline import LivePipeline
 
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
 _RUN_ROWS: Final = 98_304
 # Short batches of one task have no more bytes than this: it joins them.
 _JOINED_BYTES_MAX: Final = 4 * MIB
+# What a pipeline keeps, of the memory limit as well, for its last input to end it: more is worth all slots, or has to
+# be looked at before.
+_END_BYTES_MAX: Final = 512 * KIB
+_ENDS_IN_MEMORY: Final = 64
 
 
 def split_task(live: LivePipeline) -> Task:
@@ -30,7 +37,7 @@ def split_task(live: LivePipeline) -> Task:
     live.number(task)
     if live.fetch_next < len(live.splits):
         live.graph.services.want_bytes(live)
-    return task
+    return _may_end(live, task)
 
 
 def batch_task(live: LivePipeline) -> Task:
@@ -38,7 +45,7 @@ def batch_task(live: LivePipeline) -> Task:
     nothing where it reads none.
     """
     if live.partitions is not None:
-        return live.partitions.next_task()
+        return _may_end(live, live.partitions.next_task())
     task = Task(live, live.stage, live.graph.next_task_id(), TaskKind.BATCHES, live.next_input)
     live.number(task)
     feed, holder = live.feed, live.source
@@ -51,7 +58,28 @@ def batch_task(live: LivePipeline) -> Task:
             entries = _next_batches(feed, rows_per_task(live.costs.row_seconds))
         task.take_batches(holder, entries)
         live.next_input += len(entries)
+    return _may_end(live, task)
+
+
+def _may_end(live: LivePipeline, task: Task) -> Task:
+    """The task, which ends its pipeline if that keeps little, where it is the last one and runs alone: a task for that
+    would cost more than what it does.
+    """
+    if live.in_flight == 1 and task.kind in (TaskKind.SPLIT, TaskKind.BATCHES) and live.are_inputs_over():
+        task.end_bytes_max = min(_END_BYTES_MAX, live.graph.ledger.limits[Tier.DEVICE] // _ENDS_IN_MEMORY)
     return task
+
+
+def next_batches(live: LivePipeline, count: int) -> list[tuple[BatchHolder, Entry]]:
+    """Up to `count` batches that the next tasks will take, each with the holder that it lies in."""
+    if live.rounds is not None:
+        return live.rounds.upcoming(count)
+    feed, holder = live.feed, live.source
+    if feed is None or holder is None or live.graph.closed:
+        return []
+    if live.partitions is not None:
+        return live.partitions.upcoming(count)
+    return [(holder, entry) for entry in islice(feed.queue, count)]
 
 
 def run_is_due(live: LivePipeline) -> bool:

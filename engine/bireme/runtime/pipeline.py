@@ -13,7 +13,6 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from enum import IntEnum
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from bireme.data.ids import EventId, QueryId
@@ -35,7 +34,7 @@ from bireme.runtime.costs import Costs
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.state import Entry, Feed
 from bireme.runtime.memory.ledger import Reservation
-from bireme.runtime.next_inputs import batch_task, run_is_due, split_task
+from bireme.runtime.next_inputs import batch_task, next_batches, run_is_due, split_task
 from bireme.runtime.outputs import keep_columns, note_dropped, put_nothing, put_outputs
 from bireme.runtime.partitions import Partitions
 from bireme.runtime.preload.shared import SharedBytes
@@ -196,14 +195,7 @@ class LivePipeline:
 
     def upcoming(self, count: int) -> list[tuple[BatchHolder, Entry]]:
         """The batches that the next tasks will take, each with the holder that it lies in."""
-        feed, holder = self.feed, self.source
-        if self.rounds is not None:
-            return self.rounds.upcoming(count)
-        if feed is None or holder is None or self.graph.closed:
-            return []
-        if self.partitions is not None:
-            return self.partitions.upcoming(count)
-        return [(holder, entry) for entry in islice(feed.queue, count)]
+        return next_batches(self, count)
 
     # ------------------------------------------------------------------------------------ taking back
 
@@ -216,6 +208,8 @@ class LivePipeline:
             return
         try:
             self.costs.account(task, result)
+            if result.has_ended:
+                self._begin_end(0)
             if task.place >= 0 or task.kind is TaskKind.FINISH:
                 put_outputs(self, task, result, grant)
             if self.partitions is not None:
@@ -302,15 +296,21 @@ class LivePipeline:
         if over and keeps_too_much(self):
             self.relieve(NO_CAUSE)
         elif over:
-            self.phase = Phase.FINISHING
-            tell_relievable(self, is_open=False)
-            if not isinstance(self.pipeline.sink, BuildSink):
-                self.costs.leave()
-            self.parts = self.stage.finish_parts()
+            self._begin_end(self.stage.finish_parts())
         if self.phase is Phase.FINISHING and self.parts_done == self.parts and self.in_flight == 0:
             self._end()
         if self.phase is Phase.STOPPING and self.in_flight == 0 and self.fetching == 0:
             self._end()
+
+    def _begin_end(self, parts: int) -> None:
+        """No more inputs: `parts` parts are left to do."""
+        self.phase = Phase.FINISHING
+        if self.relief is not None:
+            self.relief.end()
+        tell_relievable(self, is_open=False)
+        if not isinstance(self.pipeline.sink, BuildSink):
+            self.costs.leave()
+        self.parts = parts
 
     def relieve(self, cause: EventId) -> asyncio.Future[None]:
         """Has the stage give up what it can of its state; the future is done when it has, or never will."""
@@ -326,7 +326,7 @@ class LivePipeline:
     def _rounds_over(self) -> bool:
         """Whether inputs and rounds are over; begins the rounds when the inputs are."""
         if self.rounds is None:
-            if self.in_flight or not self._inputs_over():
+            if self.in_flight or not self.are_inputs_over():
                 return False
             self.rounds = Rounds(self)
         return not self.rounds.advance() and self.in_flight == 0
@@ -363,7 +363,7 @@ class LivePipeline:
         if self.rounds is not None:
             self.rounds.discard()
 
-    def _inputs_over(self) -> bool:
+    def are_inputs_over(self) -> bool:
         feed = self.feed
         if feed is not None:
             if feed.closed:

@@ -1,4 +1,5 @@
-"""A task: one pipeline over one input, or over a few short batches, and what running it gave.
+"""A task: one pipeline over one input, or over a few short batches, and what running it gave. The last input of a
+pipeline that keeps little may end it in the same task.
 
 `Task.run` is what a compute thread executes; it touches no runtime state. A task that ran out of memory keeps what
 it has finished and can run again, in smaller pieces of its input where its pipeline takes single batches in any
@@ -97,12 +98,13 @@ class Result:
     """What running a task gave: all of its output, or `shortage`, the memory error that stopped it."""
 
     __slots__ = (
-        "made", "nbytes", "notes", "on_loop", "peak_bytes", "rows", "scanned", "seconds", "shortage", "slot", "started",
-        "state_bytes",
+        "has_ended", "made", "nbytes", "notes", "on_loop", "peak_bytes", "rows", "scanned", "seconds", "shortage",
+        "slot", "started", "state_bytes",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.made: list[Made] = []
+        self.has_ended = False
         self.rows = 0
         self.nbytes = 0
         self.peak_bytes = 0
@@ -143,13 +145,14 @@ def _longer(emissions: Sequence[Emission]) -> Iterator[Emission]:
 class Task:
     """One unit of compute. `sequence` numbers its first input, `place` the task itself among those of its pipeline, for
     ordered edges (-1: it puts nothing on them). `call` is what it runs, where its kind does not say. `rows_in` and
-    `bytes_in` are of its input; its need is estimated from `basis`.
+    `bytes_in` are of its input; its need is estimated from `basis`. It also ends its stage where that keeps at most
+    `end_bytes_max` bytes then.
     """
 
     __slots__ = (
-        "_done", "_pieces", "alone", "attempt", "basis", "bytes_in", "call", "entries", "given", "grant_bytes",
-        "holder", "id", "kind", "need_bytes", "place", "ready_at", "round", "rows_in", "sequence", "split", "stage",
-        "supplier",
+        "_done", "_made", "_pieces", "alone", "attempt", "basis", "bytes_in", "call", "end_bytes_max", "entries",
+        "given", "grant_bytes", "holder", "id", "kind", "need_bytes", "place", "ready_at", "round", "rows_in",
+        "sequence", "split", "stage", "supplier",
     )  # fmt: skip
 
     def __init__(self, supplier: Supplier, stage: Stage, identity: TaskId, kind: TaskKind, sequence: int) -> None:
@@ -173,6 +176,9 @@ class Task:
         self.need_bytes = 0
         self.grant_bytes = 0
         self.call: Callable[..., Output] | None = None
+        self.end_bytes_max = 0
+        # What its input gave, while the stage is to end.
+        self._made: Output | None = None
         self._done = Result()
         self._pieces: deque[tuple[int, int]] | None = None
 
@@ -192,7 +198,7 @@ class Task:
         result.shortage = None
         try:
             if self._pieces is None:
-                result.add(self._call(contents, slot))
+                result.add(self._call(contents, slot) if not self.end_bytes_max else self._call_and_end(contents, slot))
             else:
                 self._run_pieces(joined(contents), slot)
         except (MemoryError, OutOfRoom) as error:
@@ -215,6 +221,8 @@ class Task:
 
     def halve(self) -> bool:
         """Cuts the piece that did not fit into two. False where the input cannot be cut any more."""
+        if self._made is not None:
+            return False
         if self._pieces is None:
             self._pieces = deque([(0, self.rows_in)])
         start, rows = self._pieces[0]
@@ -249,6 +257,16 @@ class Task:
             start, rows = self._pieces[0]
             self._done.add(self._call((batch.slice(start, rows),), slot))
             self._pieces.popleft()
+
+    def _call_and_end(self, contents: Sequence[pa.RecordBatch], slot: int) -> Output:
+        # One that ran out of memory in the end has taken its input.
+        made = self._made = self._made or self._call(contents, slot)
+        ending = self.stage.end(self.end_bytes_max, slot)
+        if ending is None:
+            return made
+        self._done.has_ended = True
+        notes = [*made.notes, *ending.notes]
+        return Output([*made.emissions, *ending.emissions], ending.state_bytes, notes, made.scanned)
 
     def _call(self, contents: Sequence[pa.RecordBatch], slot: int) -> Output:
         if self.split is not None:
