@@ -1,5 +1,7 @@
 #include "kernels/text.hpp"
 
+#include "kernels/text_loops.hpp"
+
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -7,6 +9,9 @@
 namespace bireme {
 
 namespace {
+
+// Chosen when the module is loaded: to ask with each search would take a good part of its time.
+const TextLoops& loops = text_loops();
 
 // For texts too short for a block, and where there are no blocks.
 size_t find_plainly(std::string_view text, std::string_view needle, size_t from) {
@@ -53,6 +58,8 @@ size_t find_in_blocks(std::string_view text, std::string_view needle) {
 size_t find_bytes(std::string_view text, std::string_view needle) {
   if (needle.empty()) return 0;
   if (needle.size() > text.size()) return kNotFound;
+  if (text.size() - needle.size() + 1 >= TextLoops::kPlaces && loops.find != nullptr)
+    return loops.find(text.data(), text.size(), needle.data(), needle.size());
 #ifdef __SSE2__
   if (text.size() - needle.size() + 1 >= kBlock) return find_in_blocks(text, needle);
 #endif
