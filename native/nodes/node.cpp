@@ -85,46 +85,84 @@ PyObject* refuse_call(const NodeClass& cls) {
   return called ? PyErr_Format(PyExc_TypeError, "%U takes %s", called.get(), names.c_str()) : nullptr;
 }
 
-// Puts named arguments in their places; false where one has none.
-bool place_named(const NodeClass& cls, PyObject* kwargs, Py_ssize_t given, std::span<PyObject*> values) {
-  Py_ssize_t found = 0;
-  for (size_t index = static_cast<size_t>(given); index < values.size(); ++index) {
-    PyObject* const value = PyDict_GetItemWithError(kwargs, cls.names[index]);
-    if (value == nullptr) continue;
-    values[index] = value;
-    ++found;
+// Where the class has the field, -1 where it has none.
+int place_of(const NodeClass& cls, PyObject* name) {
+  for (size_t index = 0; index < cls.names.size(); ++index) {
+    if (cls.names[index] == name) return static_cast<int>(index);
   }
-  return found == PyDict_Size(kwargs);
+  for (size_t index = 0; index < cls.names.size(); ++index) {
+    if (PyUnicode_Compare(cls.names[index], name) == 0) return static_cast<int>(index);
+  }
+  return -1;
+}
+
+// Puts the values of named arguments in their places; false where one has none or is given twice.
+bool place_named(const NodeClass& cls, PyObject* names, PyObject* const* given, size_t first,
+                 std::span<PyObject*> values) {
+  const Py_ssize_t count = names == nullptr ? 0 : tuple_size(names);
+  for (Py_ssize_t at = 0; at < count; ++at) {
+    const int place = place_of(cls, tuple_item(names, at));
+    if (place < static_cast<int>(first)) return false;
+    values[static_cast<size_t>(place)] = given[at];
+  }
+  return true;
+}
+
+// The node that a call with these arguments gives: first those by place, then those by name.
+PyObject* called(const NodeClass& cls, PyObject* const* given, size_t by_place, PyObject* names) {
+  const size_t count = cls.names.size();
+  if (by_place > count) return refuse_call(cls);
+  if (by_place == count && names == nullptr) return intern(cls, {given, count});
+  std::array<PyObject*, kFieldsMax> places{};
+  const std::span<PyObject*> values(places.data(), count);
+  std::copy_n(given, by_place, places.begin());
+  if (!place_named(cls, names, given + by_place, by_place, values)) return refuse_call(cls);
+  const size_t required = count - cls.defaults.size();
+  for (size_t index = by_place; index < count; ++index) {
+    if (values[index] != nullptr) continue;
+    if (index < required) return refuse_call(cls);
+    values[index] = cls.defaults[index - required];
+  }
+  return intern(cls, values);
+}
+
+const NodeClass* asked_class(PyObject* type) {
+  const NodeClass* const cls = class_of(type);
+  if (cls == nullptr) PyErr_Format(PyExc_TypeError, "%R has no nodes of its own", type);
+  return cls;
+}
+
+// Node classes are called this way where a version of Python lets us say so, else as below.
+[[maybe_unused]] PyObject* call_at_once(PyObject* type, PyObject* const* args, size_t count, PyObject* names) {
+  const NodeClass* const cls = asked_class(type);
+  return cls == nullptr ? nullptr
+                        : called(*cls, args, static_cast<size_t>(PyVectorcall_NARGS(count)), names);
 }
 
 PyObject* call_node(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  const NodeClass* const cls = class_of(reinterpret_cast<PyObject*>(type));
-  if (cls == nullptr) return PyErr_Format(PyExc_TypeError, "%R has no nodes of its own", type);
-  const size_t count = cls->names.size();
-  const Py_ssize_t given = tuple_size(args);
-  if (given > static_cast<Py_ssize_t>(count)) return refuse_call(*cls);
-  std::array<PyObject*, kFieldsMax> places{};
-  const std::span<PyObject*> values(places.data(), count);
-  for (Py_ssize_t index = 0; index < given; ++index) values[index] = tuple_item(args, index);
-  if (kwargs != nullptr && !place_named(*cls, kwargs, given, values)) return refuse_call(*cls);
-  const size_t required = count - cls->defaults.size();
-  for (size_t index = static_cast<size_t>(given); index < count; ++index) {
-    if (values[index] != nullptr) continue;
-    if (index < required) return refuse_call(*cls);
-    values[index] = cls->defaults[index - required];
+  const NodeClass* const cls = asked_class(reinterpret_cast<PyObject*>(type));
+  if (cls == nullptr) return nullptr;
+  std::vector<PyObject*> given;
+  for (Py_ssize_t index = 0; index < tuple_size(args); ++index) given.push_back(tuple_item(args, index));
+  const size_t by_place = given.size();
+  if (kwargs == nullptr) return called(*cls, given.data(), by_place, nullptr);
+  const Ref names(PySequence_Tuple(kwargs));
+  if (!names) return nullptr;
+  for (Py_ssize_t index = 0; index < tuple_size(names.get()); ++index) {
+    given.push_back(PyDict_GetItemWithError(kwargs, tuple_item(names.get(), index)));
   }
-  return intern(*cls, values);
+  return called(*cls, given.data(), by_place, names.get());
 }
 
 // replaced(node, **fields): the node with some fields changed.
-PyObject* replaced(PyObject*, PyObject* args, PyObject* kwargs) {
-  Node* const node = tuple_size(args) == 1 ? node_of(tuple_item(args, 0)) : nullptr;
+PyObject* replaced(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  Node* const node = count == 1 ? node_of(args[0]) : nullptr;
   if (node == nullptr) return PyErr_Format(PyExc_TypeError, "replaced takes a node, and fields by name");
   const std::span<PyObject*> fields = node->fields();
   std::array<PyObject*, kFieldsMax> places{};
   std::copy(fields.begin(), fields.end(), places.begin());
   const std::span<PyObject*> values(places.data(), fields.size());
-  if (kwargs != nullptr && !place_named(*node->cls, kwargs, 0, values)) return refuse_call(*node->cls);
+  if (!place_named(*node->cls, names, args + 1, 0, values)) return refuse_call(*node->cls);
   return intern(*node->cls, values);
 }
 
@@ -218,6 +256,9 @@ PyObject* make_class(PyObject*, PyObject* args) {
   PyObject* const type = made_type(name, bases, *cls);
   if (type == nullptr) return nullptr;
   cls->type = reinterpret_cast<PyTypeObject*>(type);
+#ifndef Py_LIMITED_API
+  cls->type->tp_vectorcall = &call_at_once;
+#endif
   if (is_base == 0) {
     Py_INCREF(type);
     classes()[type] = cls;
@@ -229,11 +270,12 @@ PyObject* make_class(PyObject*, PyObject* args) {
 
 // remember(node, value) keeps `value` as the node's `_memo`, note(node, value) as its `_facts`.
 template <PyObject* Node::* kPlace>
-PyObject* keep(PyObject*, PyObject* args) {
-  PyObject *object = nullptr, *value = nullptr;
-  if (!PyArg_ParseTuple(args, "O!O", node_type, &object, &value)) return nullptr;
+PyObject* keep(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  PyObject* value = nullptr;
+  Node* const node = asked_with(args, count, &value);
+  if (node == nullptr) return nullptr;
   Py_INCREF(value);
-  Py_XDECREF(std::exchange(reinterpret_cast<Node*>(object)->*kPlace, value));
+  Py_XDECREF(std::exchange(node->*kPlace, value));
   Py_RETURN_NONE;
 }
 
@@ -249,9 +291,9 @@ PyObject* node_count(PyObject*, PyObject*) {
 PyMethodDef functions[] = {
     {"make_class", make_class, METH_VARARGS, nullptr},
     {"replaced", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&replaced)),
-     METH_VARARGS | METH_KEYWORDS, nullptr},
-    {"remember", keep<&Node::memo>, METH_VARARGS, nullptr},
-    {"note", keep<&Node::facts>, METH_VARARGS, nullptr},
+     METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"remember", of_two(&keep<&Node::memo>), METH_FASTCALL, nullptr},
+    {"note", of_two(&keep<&Node::facts>), METH_FASTCALL, nullptr},
     {"drop_unused", drop_unused, METH_NOARGS, nullptr},
     {"node_count", node_count, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},

@@ -92,6 +92,18 @@ Node* node_of(PyObject* object);
 // an error.
 PyObject* intern(const NodeClass& cls, std::span<PyObject* const> values);
 
+// The node, or nullptr with a TypeError.
+Node* asked(PyObject* object);
+
+// The node that is the first of two arguments, and the other one; or nullptr with an error.
+Node* asked_with(PyObject* const* args, Py_ssize_t count, PyObject** other);
+
+// How functions of the module that take arguments in an array are listed.
+using Two = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t);
+inline PyCFunction of_two(Two function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
 // Adds the base class, and the function that makes classes, to the module.
 bool add_node_type(PyObject* module);
 

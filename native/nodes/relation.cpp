@@ -114,9 +114,9 @@ PyObject* over_inputs(Node* node, const Next& next) {
 }
 
 // with_inputs(rel, inputs): the relation over other inputs; of a union there may be fewer or more.
-PyObject* with_inputs(PyObject*, PyObject* args) {
+PyObject* with_inputs(PyObject*, PyObject* const* args, Py_ssize_t count) {
   PyObject* inputs = nullptr;
-  Node* const node = asked_with(args, &inputs);
+  Node* const node = asked_with(args, count, &inputs);
   const Ref fresh(node == nullptr ? nullptr : PySequence_Tuple(inputs));
   if (!fresh) return nullptr;
   const std::vector<size_t>& fields = node->cls->inputs;
@@ -147,9 +147,9 @@ PyObject* with_subplans(Node* node, const Change& change) {
 }
 
 // map_subplans(node, change): the node with `change` applied to the plans of subqueries in its expressions.
-PyObject* map_subplans(PyObject*, PyObject* args) {
+PyObject* map_subplans(PyObject*, PyObject* const* args, Py_ssize_t count) {
   PyObject* change = nullptr;
-  Node* const node = asked_with(args, &change);
+  Node* const node = asked_with(args, count, &change);
   if (node == nullptr) return nullptr;
   return with_subplans(node,
                        [&](PyObject* plan) { return PyObject_CallFunctionObjArgs(change, plan, nullptr); });
@@ -181,19 +181,19 @@ class Rebuild {
 
 // map_relations(plan, change): the plan rebuilt, `change` applied once to each relation, also in plans of
 // subqueries.
-PyObject* map_relations(PyObject*, PyObject* args) {
-  PyObject *plan = nullptr, *change = nullptr;
-  if (!PyArg_ParseTuple(args, "OO", &plan, &change)) return nullptr;
-  return Rebuild(change).visit(plan);
+PyObject* map_relations(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  PyObject* change = nullptr;
+  Node* const plan = asked_with(args, count, &change);
+  return plan == nullptr ? nullptr : Rebuild(change).visit(plan->object());
 }
 
 PyMethodDef functions[] = {
     {"subplans", subplans, METH_O, nullptr},
     {"relations", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&relations)),
      METH_VARARGS | METH_KEYWORDS, nullptr},
-    {"with_inputs", with_inputs, METH_VARARGS, nullptr},
-    {"map_subplans", map_subplans, METH_VARARGS, nullptr},
-    {"map_relations", map_relations, METH_VARARGS, nullptr},
+    {"with_inputs", of_two(with_inputs), METH_FASTCALL, nullptr},
+    {"map_subplans", of_two(map_subplans), METH_FASTCALL, nullptr},
+    {"map_relations", of_two(map_relations), METH_FASTCALL, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -62,9 +62,9 @@ PyObject* holds_subquery(PyObject*, PyObject* object) {
 // ------------------------------------------------------------------------------------------------ rebuilding
 
 // map_operands(node, change): the node with `change` applied to each expression directly in it.
-PyObject* map_operands(PyObject*, PyObject* args) {
+PyObject* map_operands(PyObject*, PyObject* const* args, Py_ssize_t count) {
   PyObject* callable = nullptr;
-  Node* const node = asked_with(args, &callable);
+  Node* const node = asked_with(args, count, &callable);
   const Depth depth;
   if (node == nullptr || !depth) return nullptr;
   return rebuilt(node,
@@ -80,9 +80,9 @@ PyObject* mapped(Node* node, PyObject* callable) {
 
 // map_expr(node, change): the expression rebuilt from the leaves up, `change` applied to every part after its
 // operands.
-PyObject* map_expr(PyObject*, PyObject* args) {
+PyObject* map_expr(PyObject*, PyObject* const* args, Py_ssize_t count) {
   PyObject* callable = nullptr;
-  Node* const node = asked_with(args, &callable);
+  Node* const node = asked_with(args, count, &callable);
   return node == nullptr ? nullptr : mapped(node, callable);
 }
 
@@ -105,9 +105,9 @@ PyObject* moved_to(Node* reference, PyObject* position) {
 }
 
 // remap(node, positions): with column i moved to positions[i].
-PyObject* remap(PyObject*, PyObject* args) {
+PyObject* remap(PyObject*, PyObject* const* args, Py_ssize_t count) {
   PyObject* positions = nullptr;
-  Node* const node = asked_with(args, &positions);
+  Node* const node = asked_with(args, count, &positions);
   if (node == nullptr) return nullptr;
   return with_references(node, [&](Node* reference) {
     const Ref position(PyObject_GetItem(positions, reference->fields()[0]));
@@ -116,9 +116,9 @@ PyObject* remap(PyObject*, PyObject* args) {
 }
 
 // shift(node, by): with every column moved by `by` positions.
-PyObject* shift(PyObject*, PyObject* args) {
+PyObject* shift(PyObject*, PyObject* const* args, Py_ssize_t count) {
   PyObject* by = nullptr;
-  Node* const node = asked_with(args, &by);
+  Node* const node = asked_with(args, count, &by);
   if (node == nullptr) return nullptr;
   return with_references(node, [&](Node* reference) {
     const Ref position(PyNumber_Add(reference->fields()[0], by));
@@ -127,9 +127,9 @@ PyObject* shift(PyObject*, PyObject* args) {
 }
 
 // substitute(node, replacements): with column i replaced by replacements[i].
-PyObject* substitute(PyObject*, PyObject* args) {
+PyObject* substitute(PyObject*, PyObject* const* args, Py_ssize_t count) {
   PyObject* replacements = nullptr;
-  Node* const node = asked_with(args, &replacements);
+  Node* const node = asked_with(args, count, &replacements);
   if (node == nullptr) return nullptr;
   return with_references(
       node, [&](Node* reference) { return PyObject_GetItem(replacements, reference->fields()[0]); });
@@ -140,11 +140,11 @@ PyMethodDef functions[] = {
     {"walk", walk, METH_O, nullptr},
     {"column_mask", column_mask, METH_O, nullptr},
     {"holds_subquery", holds_subquery, METH_O, nullptr},
-    {"map_operands", map_operands, METH_VARARGS, nullptr},
-    {"map_expr", map_expr, METH_VARARGS, nullptr},
-    {"remap", remap, METH_VARARGS, nullptr},
-    {"shift", shift, METH_VARARGS, nullptr},
-    {"substitute", substitute, METH_VARARGS, nullptr},
+    {"map_operands", of_two(map_operands), METH_FASTCALL, nullptr},
+    {"map_expr", of_two(map_expr), METH_FASTCALL, nullptr},
+    {"remap", of_two(remap), METH_FASTCALL, nullptr},
+    {"shift", of_two(shift), METH_FASTCALL, nullptr},
+    {"substitute", of_two(substitute), METH_FASTCALL, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -156,9 +156,13 @@ Node* asked(PyObject* object) {
   return node;
 }
 
-Node* asked_with(PyObject* args, PyObject** other) {
-  PyObject* object = nullptr;
-  return PyArg_ParseTuple(args, "OO", &object, other) ? asked(object) : nullptr;
+Node* asked_with(PyObject* const* args, Py_ssize_t count, PyObject** other) {
+  if (count != 2) {
+    PyErr_Format(PyExc_TypeError, "two arguments are needed, and %zd are given", count);
+    return nullptr;
+  }
+  *other = args[1];
+  return asked(args[0]);
 }
 
 bool add_traversals(PyObject* module) {

@@ -25,12 +25,6 @@ class Depth {
   bool entered_;
 };
 
-// The node, or nullptr with a TypeError.
-Node* asked(PyObject* object);
-
-// The node that is the first of two arguments, and the other one; or nullptr with an error.
-Node* asked_with(PyObject* args, PyObject** other);
-
 // ------------------------------------------------------------------------------------------------ collecting
 
 // Calls `see` with each expression that is directly in the part, in order, through tuples and carriers.
