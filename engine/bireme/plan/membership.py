@@ -99,6 +99,7 @@ class Memberships:
         self._wanted: dict[tuple[int, int], Members] = {}
         self._source_demands: dict[int, Members] = {}
         self._uses: dict[str, list[tuple[Pipeline, int]]] = {}
+        self._matching: dict[tuple[str, tuple[Expr, ...], int], Members] = {}
         for pipeline in dag.pipelines:
             self._run_forward(pipeline)
         for pipeline in reversed(dag.pipelines):
@@ -120,18 +121,25 @@ class Memberships:
 
     def _members(self, table: str, columns: Sequence[int | None]) -> Members:
         """What rows are members of that match in `table` by `columns` (None for a key that is no column)."""
-        found = {_of_known(Member(tuple(range(len(columns))), table), columns)}
-        places = {build: place for place, build in enumerate(self._tables[table].keys) if build is not None}
-        for fact in _moved(self._build_facts[table], places):
-            found.add(_of_known(fact, columns))
-        return frozenset([member for member in found if member is not None and member.columns])
+        if not columns:
+            return _NONE
+        found = _of_known(frozenset([Member(tuple(range(len(columns))), table)]), columns)
+        facts = self._build_facts[table]
+        if facts:
+            places = {build: place for place, build in enumerate(self._tables[table].keys) if build is not None}
+            found |= _of_known(_moved(facts, places), columns)
+        return found
 
     def _matched(self, table: str, keys: tuple[Expr, ...], null_equal_count: int) -> Members:
         """What rows are members of that match in `table` by `keys`."""
-        columns = _positions(keys)
-        found = self._members(table, columns)
-        # NULLs that equal each other are members of the table, but not as a lookup sees it.
-        return found if not null_equal_count else frozenset([each for each in found if each.table != table])
+        known = self._matching.get((table, keys, null_equal_count))
+        if known is None:
+            known = self._members(table, _positions(keys))
+            if null_equal_count:
+                # NULLs that equal each other are members of the table, but not as a lookup sees it.
+                known = frozenset([each for each in known if each.table != table])
+            self._matching[table, keys, null_equal_count] = known
+        return known
 
     # ---------------------------------------------------------------------------------------------- forward
 
@@ -168,11 +176,13 @@ class Memberships:
                 return _NONE
 
     def _facts_after(self, step: Step, facts: Members) -> Members:
+        if isinstance(step, ProbeStep):
+            return self._facts_after_probe(step, facts)
+        if not facts:
+            return facts
         match step:
             case ProgramStep(_, exprs):
                 return _moved(facts, {old: new for new, old in reversed(_copies(exprs))})
-            case ProbeStep():
-                return self._facts_after_probe(step, facts)
             case MergeGroupsStep(spec):
                 return _within(facts, len(spec.key_types))
             case UnnestStep(kept):
@@ -183,13 +193,17 @@ class Memberships:
     def _facts_after_probe(self, step: ProbeStep, facts: Members) -> Members:
         if step.kind in _DROPPING:
             facts |= self._matched(step.table, step.keys, step.null_equal_count)
+        known = self._build_facts[step.table] if step.kind in (JoinKind.INNER, JoinKind.RIGHT) else _NONE
+        if not facts and not known:
+            return facts
         stream = {old: new for new, old in enumerate(step.left_output)}
         found = _moved(facts, stream)
         if step.kind in (JoinKind.INNER, JoinKind.RIGHT):
             build = {old: len(stream) + new for new, old in enumerate(step.right_output)}
-            found |= _moved(self._build_facts[step.table], build)
+            found |= _moved(known, build)
             equal = {old: build[new] for old, new in self._equal(step) if new in build}
-            found |= _moved(facts, stream | equal)
+            if equal:
+                found |= _moved(facts, stream | equal)
         return found
 
     def _equal(self, step: ProbeStep) -> list[tuple[int, int]]:
@@ -234,7 +248,9 @@ class Memberships:
         if step.null_aware or step.kind is JoinKind.SINGLE:
             # NOT IN looks at all build rows, and a second match is an error.
             return _NONE
-        wanted, stream = self._wanted[user.id, index], len(step.left_output)
+        wanted, facts, stream = self._wanted[user.id, index], self._facts[user.id, index], len(step.left_output)
+        if not wanted and not facts:
+            return _NONE
         build = (
             {stream + new: old for new, old in enumerate(step.right_output)} if step.kind is not JoinKind.MARK else {}
         )
@@ -243,14 +259,16 @@ class Memberships:
         # A build row counts only through rows of the stream with its keys.
         equal = dict(self._equal(step))
         outputs = {new: equal[old] for new, old in enumerate(step.left_output) if old in equal}
-        return _moved(wanted, build | outputs) | _moved(self._facts[user.id, index], equal)
+        return _moved(wanted, build | outputs) | _moved(facts, equal)
 
     def _demands_before(self, step: Step, demands: Members) -> Members:
+        if isinstance(step, ProbeStep):
+            return self._demands_before_probe(step, demands)
+        if not demands:
+            return demands
         match step:
             case ProgramStep(_, exprs):
                 return _moved(demands, dict(_copies(exprs)))
-            case ProbeStep():
-                return self._demands_before_probe(step, demands)
             case MergeGroupsStep(spec):
                 return _within(demands, len(spec.key_types))
             case UnnestStep(kept):
@@ -262,7 +280,7 @@ class Memberships:
 
     def _demands_before_probe(self, step: ProbeStep, demands: Members) -> Members:
         found = self._matched(step.table, step.keys, step.null_equal_count) if step.kind in _DROPPING else _NONE
-        if step.track_matches:
+        if step.track_matches or not demands:
             return found
         places = dict(enumerate(step.left_output))
         if step.kind in _PAIRING:
@@ -300,10 +318,9 @@ def _moved(members: Members, places: Mapping[int, int]) -> Members:
     )
 
 
-def _of_known(member: Member, columns: Sequence[int | None]) -> Member | None:
-    places = [columns[position] for position in member.columns]
-    known = tuple([place for place in places if place is not None])
-    return Member(known, member.table) if len(known) == len(places) else None
+def _of_known(members: Members, columns: Sequence[int | None]) -> Members:
+    """The members by the columns at the places that they name; those that name a key that is no column fall away."""
+    return _moved(members, {place: column for place, column in enumerate(columns) if column is not None})
 
 
 def _within(members: Members, width: int) -> Members:

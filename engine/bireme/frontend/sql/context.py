@@ -20,7 +20,7 @@ from bireme.errors import ArgumentFault, ClauseFault, NameFault, Position, Query
 from bireme.frontend.catalog import Catalog
 from bireme.frontend.sql.lexemes import select_items
 from bireme.frontend.sql.scope import Scope
-from bireme.frontend.sql.syntax import Node, located, refuse, span
+from bireme.frontend.sql.syntax import Node, check_arguments, located, span
 from bireme.plan import functions
 from bireme.plan.expr import Aggregation, Column, Expr, OuterColumn, WindowCall
 from bireme.plan.relation import Rel
@@ -195,9 +195,7 @@ class Context:
             if handler is None:
                 raise Unsupported(f"{_kind(node)} is not supported")
             function, known = handler
-            for name, value in node.args.items():
-                if name not in known and value is not None and value != []:
-                    refuse(node, name, value)
+            check_arguments(node, known)
             return function(node, self)
         except QueryError as error:
             located(error, node, self.block.statement.text)

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import compress
+from operator import attrgetter, or_
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -45,9 +47,13 @@ _BEFORE_STAR_REPLACE: Final = frozenset({_T.STAR, _T.R_PAREN, _T.VAR, _T.IDENTIF
 _UNIT: Final = re.compile(r"(?<=[\d\s])(?=[A-Za-z])")
 
 
+# Most tokens are of no concern to anybody here, so loops over all of them run in C.
+kind_of: Final[Callable[[Token], Any]] = attrgetter("token_type")
+
+
 def separate(tokens: list[Token]) -> list[Token]:
     """The tokens as DuckDB has them: `?::`, an operator elsewhere, is a parameter and a cast."""
-    if not any(token.token_type is _T.QDCOLON for token in tokens):
+    if _T.QDCOLON not in map(kind_of, tokens):
         return tokens
     separated: list[Token] = []
     for token in tokens:
@@ -58,26 +64,32 @@ def separate(tokens: list[Token]) -> list[Token]:
     return separated
 
 
+_REWRITTEN: Final = frozenset({_T.L_PAREN, _T.STRING, _T.PLACEHOLDER, _T.DCOLON})
+
+
 def keep_names(tokens: Sequence[Token]) -> list[Token]:
     """The tokens for the parser: names of functions marked, and `?` numbered by its place."""
+    kinds = list(map(kind_of, tokens))
     kept: list[Token] = []
-    questions = 0
-    previous: Token | None = None
-    for token in tokens:
-        kind = token.token_type
-        if kind is _T.L_PAREN and previous is not None and previous.token_type in _NAMES:
+    questions = start = 0
+    for at in compress(range(len(kinds)), map(_REWRITTEN.__contains__, kinds)):
+        kept += tokens[start:at]
+        start = at + 1
+        token, kind, before = tokens[at], kinds[at], kinds[at - 1] if at else None
+        if kind is _T.L_PAREN and before in _NAMES:
+            previous = tokens[at - 1]
             if previous.text.upper() in _INTERPRETED and not _is_star_replace(kept):
-                kept[-1] = _copy(previous, previous.token_type, previous.text + _MARK)
-        elif kind is _T.STRING and previous is not None and previous.token_type is _T.INTERVAL:
+                kept[-1] = _copy(previous, before, previous.text + _MARK)
+        elif kind is _T.STRING and before is _T.INTERVAL:
             token = _copy(token, kind, _UNIT.sub(_MARK, token.text))
         elif kind is _T.PLACEHOLDER:
             questions += 1
             kept.append(_copy(token, _T.PARAMETER, "$"))
             token = _copy(token, _T.NUMBER, str(questions))
-        elif kind is _T.DCOLON and previous is not None and previous.token_type is _T.STRING:
+        elif kind is _T.DCOLON and before is _T.STRING:
             _enclose_literal(kept)
         kept.append(token)
-        previous = token
+    kept += tokens[start:]
     return kept
 
 
@@ -179,18 +191,18 @@ _TAKE_TEXT: Final = frozenset({"BOTH", "LEADING", "TRAILING", "ZONE"})
 def check(tokens: Sequence[Token], text: str) -> None:
     """Raises a SyntaxFault for what only a forgiving parser accepts."""
     checker = _Checker(text)
-    before: Token | None = None
-    previous: Token | None = None
-    for token in tokens:
-        if previous is not None:
-            rule = _NEIGHBOURS.get(previous.token_type)
-            if rule is not None:
-                rule(checker, before, previous, token)
-        rule = _TOKENS.get(token.token_type)
-        if rule is not None:
-            rule(checker, before, previous, token)
-        before, previous = previous, token
-    checker.finish(before, previous)
+    kinds = list(map(kind_of, tokens))
+    shifted: list[Any] = [None, None, *tokens]
+    follows, starts = map(_NEIGHBOURS.get, [None, *kinds]), map(_TOKENS.get, kinds)
+    matters = map(or_, map(_NEIGHBOURS.__contains__, [None, *kinds]), map(_TOKENS.__contains__, kinds))
+    for follow, start, before, previous, token in compress(
+        zip(follows, starts, shifted, shifted[1:], tokens, strict=False), matters
+    ):
+        if follow is not None:
+            follow(checker, before, previous, token)
+        if start is not None:
+            start(checker, before, previous, token)
+    checker.finish(*shifted[-2:])
 
 
 class _Checker:

@@ -23,6 +23,14 @@ from bireme.frontend.sql.lexemes import TOO_DEEP
 
 DIALECT: Final = "duckdb"
 
+
+def _duckdb() -> Dialect:
+    dialect = Dialect.get_or_raise(DIALECT)
+    dialect.INDEX_OFFSET = 0  # positions in lists stay as they were written
+    return dialect
+
+
+_DUCKDB: Final = _duckdb()
 _ARITHMETIC: Final = frozenset({exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow})
 _QUERY_STARTS: Final = frozenset(
     {
@@ -59,13 +67,11 @@ def parse(text: str, dialect: str = DIALECT) -> Parsed:
     """
     if dialect.lower() != DIALECT:
         text = _translate(text, dialect)
-    duckdb = Dialect.get_or_raise(DIALECT)
-    duckdb.INDEX_OFFSET = 0  # positions in lists stay as they were written
     try:
-        tokens = lexemes.separate(duckdb.tokenize(text))
+        tokens = lexemes.separate(_DUCKDB.tokenize(text))
         _check_start(tokens, text)
         lexemes.check(tokens, text)
-        parser = DuckDBParser(error_level=ErrorLevel.IMMEDIATE, dialect=duckdb)
+        parser = DuckDBParser(error_level=ErrorLevel.IMMEDIATE, dialect=_DUCKDB)
         trees = parser.parse(lexemes.keep_names(tokens), text)
     except ParseError as error:
         raise _syntax_fault(error, text) from None
@@ -79,7 +85,7 @@ def parse(text: str, dialect: str = DIALECT) -> Parsed:
     statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
     if len(statements) != 1:
         raise SyntaxFault("one query at a time: remove what follows the semicolon", text=text)
-    if any(token.token_type is _COMPLEMENT for token in tokens):
+    if _COMPLEMENT in map(lexemes.kind_of, tokens):
         _widen_complements(statements[0])
     return Parsed(statements[0], text, tokens)
 

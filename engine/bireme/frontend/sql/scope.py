@@ -29,12 +29,12 @@ class Source:
 
     @classmethod
     def of(cls, alias: str, names: tuple[str, ...], types: tuple[DataType, ...]) -> Source:
-        lookup: dict[str, int] = {}
+        lookup = dict(zip(map(str.lower, names), range(len(names)), strict=True))
         repeated: set[str] = set()
-        for index, name in enumerate(names):
-            lowered = name.lower()
-            if lookup.setdefault(lowered, index) != index:
-                repeated.add(lowered)
+        if len(lookup) < len(names):
+            for index, name in enumerate(names):
+                if lookup[name.lower()] != index:
+                    repeated.add(name.lower())
         return cls(alias, names, types, 0, alias.lower(), lookup, repeated)
 
     def at(self, offset: int) -> Source:
@@ -96,9 +96,9 @@ class Scope:
             return merged
         found: int | None = None
         for source in self.sources:
-            index = source.find(name)
-            if index is None:
+            if name not in source.lookup:
                 continue
+            index = source.find(name)
             if found is not None:
                 raise NameFault(f"column '{name}' is ambiguous: {self._candidates(name)}")
             found = index

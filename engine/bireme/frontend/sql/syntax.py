@@ -53,9 +53,11 @@ _CLAUSES: Final = {
 
 def check_arguments(node: Node, known: Collection[str]) -> None:
     """Refuses a node with an argument that is not among `known`; an empty one is no argument."""
-    for name, value in node.args.items():
-        if name not in known and value is not None and value != []:
-            refuse(node, name, value)
+    unknown = node.args.keys() - known
+    if unknown:
+        for name, value in node.args.items():
+            if name in unknown and value is not None and value != []:
+                refuse(node, name, value)
 
 
 def refuse(node: Node, name: str, value: object) -> None:
