@@ -81,9 +81,12 @@ def _constructor(cls: type, fields: dict[str, dataclasses.Field[Any]]) -> Callab
     first: list[str] = []
     named: list[str] = []
     lines: list[str] = []
+    setting: Any = cls.__setattr__
+    refuses = setting is not object.__setattr__
     for name, each in fields.items():
         value = name
-        names[f"_set_{name}"] = getattr(cls, name).__set__
+        if refuses:
+            names[f"_set_{name}"] = getattr(cls, name).__set__
         if each.default_factory is not dataclasses.MISSING:
             names[f"_make_{name}"] = each.default_factory
             value = f"_make_{name}() if {name} is _FACTORY else {name}" if each.init else f"_make_{name}()"
@@ -98,7 +101,7 @@ def _constructor(cls: type, fields: dict[str, dataclasses.Field[Any]]) -> Callab
             continue
         if each.init:
             (named if each.kw_only else first).append(parameter)
-        lines.append(f"    _set_{name}(self, {value})")
+        lines.append(f"    _set_{name}(self, {value})" if refuses else f"    self.{name} = {value}")
     if hasattr(cls, _POST_INIT):
         lines.append(f"    self.{_POST_INIT}()")
     parameters = ", ".join(["self", *first, *(["*", *named] if named else [])])

@@ -40,16 +40,34 @@ void learn_from(PyObject* part, Node* node) {
   }
 }
 
-// Which columns the node reads, and whether it holds a subquery.
+bool holds_decimal128(PyObject* value) {
+  if (PyTuple_Check(value)) {
+    const Py_ssize_t size = tuple_size(value);
+    for (Py_ssize_t index = 0; index < size; ++index) {
+      if (holds_decimal128(tuple_item(value, index))) return true;
+    }
+    return false;
+  }
+  const Node* const node = node_of(value);
+  return node != nullptr && node->holds_decimal128;
+}
+
+// Which columns the node reads, and whether it holds a subquery or long decimals.
 void learn(Node* node) {
+  const std::span<PyObject*> fields = node->fields();
+  node->holds_decimal128 = std::any_of(fields.begin(), fields.end(), holds_decimal128);
+  if (node->cls->role == Role::kType) {
+    node->holds_decimal128 |= PyLong_AsLong(fields[1]) > kDecimal64Digits;
+    PyErr_Clear();  // as below
+  }
   node->holds_subquery = node->cls->role == Role::kSubquery;
   if (node->cls->role == Role::kReference) {
-    const size_t column = PyLong_AsSize_t(node->fields()[0]);
+    const size_t column = PyLong_AsSize_t(fields[0]);
     PyErr_Clear();  // a position that is none is for others to complain of
     node->is_wide = column >= kWideColumn;
     node->columns = node->is_wide ? 0 : uint64_t{1} << column;
   }
-  for (size_t part : node->cls->parts) learn_from(node->fields()[part], node);
+  for (size_t part : node->cls->parts) learn_from(fields[part], node);
 }
 
 Ref allocate(const NodeClass& cls, std::span<PyObject* const> values) {
@@ -60,7 +78,7 @@ Ref allocate(const NodeClass& cls, std::span<PyObject* const> values) {
   node->cls = &cls;
   node->weakrefs = node->facts = node->memo = nullptr;
   node->columns = 0;
-  node->is_wide = node->holds_subquery = false;
+  node->is_wide = node->holds_subquery = node->holds_decimal128 = false;
   for (size_t index = 0; index < values.size(); ++index) {
     Py_INCREF(values[index]);
     node->fields()[index] = values[index];
@@ -133,10 +151,10 @@ const NodeClass* asked_class(PyObject* type) {
 }
 
 // Node classes are called this way where a version of Python lets us say so, else as below.
-[[maybe_unused]] PyObject* call_at_once(PyObject* type, PyObject* const* args, size_t count, PyObject* names) {
+[[maybe_unused]] PyObject* call_at_once(PyObject* type, PyObject* const* args, size_t count,
+                                        PyObject* names) {
   const NodeClass* const cls = asked_class(type);
-  return cls == nullptr ? nullptr
-                        : called(*cls, args, static_cast<size_t>(PyVectorcall_NARGS(count)), names);
+  return cls == nullptr ? nullptr : called(*cls, args, static_cast<size_t>(PyVectorcall_NARGS(count)), names);
 }
 
 PyObject* call_node(PyTypeObject* type, PyObject* args, PyObject* kwargs) {

@@ -16,32 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "nodes/reference.hpp"
+
 namespace bireme::nodes {
-
-// A reference that is given back.
-class Ref {
- public:
-  Ref() = default;
-  explicit Ref(PyObject* owned) : object_(owned) {}
-  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-  Ref& operator=(Ref&& other) noexcept {
-    std::swap(object_, other.object_);
-    return *this;
-  }
-  ~Ref() { Py_XDECREF(object_); }
-
-  static Ref of(PyObject* borrowed) {
-    Py_INCREF(borrowed);
-    return Ref(borrowed);
-  }
-  explicit operator bool() const { return object_ != nullptr; }
-  PyObject* get() const { return object_; }
-  PyObject* shared() const { return of(object_).release(); }
-  PyObject* release() { return std::exchange(object_, nullptr); }
-
- private:
-  PyObject* object_ = nullptr;
-};
 
 // What a class of nodes is, to those that look for expressions in nodes.
 enum class Role {
@@ -50,6 +27,8 @@ enum class Role {
   kReference,  // an expression that stands for the input's column at the position that is its first field
   kSubquery,   // an expression over a plan
   kCarrier,    // holds expressions, and is none
+  kType,       // a type of columns: its second field is the digits of a decimal
+  kCall,       // an expression of a function, whose name is the first field, of the second
 };
 
 // A class of nodes; such classes live as long as the process.
@@ -61,7 +40,7 @@ struct NodeClass {
   std::vector<size_t> parts;        // the fields that hold expressions or carriers, or tuples of them
   std::vector<size_t> inputs;  // the fields that hold relations (of a subquery: its plan), or tuples of them
 
-  bool is_expression() const { return role != Role::kOther && role != Role::kCarrier; }
+  bool is_expression() const { return role != Role::kOther && role != Role::kCarrier && role != Role::kType; }
 };
 
 struct Node {
@@ -72,9 +51,10 @@ struct Node {
   PyObject* weakrefs;
   PyObject* facts;  // what is derived from the node once and for all
   PyObject* memo;
-  uint64_t columns;     // those that its parts read, where all are below kWideColumn
-  bool is_wide;         // some column is not
-  bool holds_subquery;  // in its parts
+  uint64_t columns;       // those that its parts read, where all are below kWideColumn
+  bool is_wide;           // some column is not
+  bool holds_subquery;    // in its parts
+  bool holds_decimal128;  // somewhere in it or in what it reads is a type that 64 bits do not hold
 
   std::span<PyObject*> fields() {
     return {reinterpret_cast<PyObject**>(reinterpret_cast<char*>(this) + sizeof(Node)), cls->names.size()};
@@ -84,6 +64,7 @@ struct Node {
 };
 
 constexpr uint64_t kWideColumn = 63;
+constexpr long kDecimal64Digits = 18;
 
 // The node, or nullptr (without an error) for an object that is none.
 Node* node_of(PyObject* object);

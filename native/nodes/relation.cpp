@@ -81,6 +81,54 @@ PyObject* relations(PyObject*, PyObject* args, PyObject* kwargs) {
   return visit.visit(plan) ? visit.found() : nullptr;
 }
 
+// Finds the relations that several others read.
+class Readers {
+ public:
+  explicit Readers(PyObject* among) : among_(among), found_(PyList_New(0)) {}
+
+  // 1 where the relation, or one that it reads, is among the classes; 0 where not; -1 with an error.
+  int visit(PyObject* plan) {
+    Node* const node = asked(plan);
+    const Depth depth;
+    if (node == nullptr || !depth || !found_) return -1;
+    const auto known = matters_.find(node);
+    if (known != matters_.end()) {
+      const bool is_new = twice_.insert(node).second && known->second == 1;
+      return is_new && PyList_Append(found_.get(), plan) != 0 ? -1 : known->second;
+    }
+    int matters = 1;
+    if (among_ != Py_None) matters = PySequence_Contains(among_, reinterpret_cast<PyObject*>(Py_TYPE(plan)));
+    if (matters < 0) return -1;
+    const auto read = [&](PyObject* inner) {
+      const int found = visit(inner);
+      if (found == 1) matters = 1;
+      return found >= 0;
+    };
+    if (!each_input(node, read) || !each_subplan(node, [&](PyObject* inner) { return visit(inner) >= 0; })) {
+      return -1;
+    }
+    matters_[node] = matters;
+    return matters;
+  }
+
+  PyObject* found() const { return PyFrozenSet_New(found_.get()); }
+
+ private:
+  PyObject* among_;
+  Ref found_;
+  std::unordered_map<Node*, int> matters_;
+  std::unordered_set<Node*> twice_;
+};
+
+// read_twice(plan, among=None): the relations that several others read; with `among`, those that are of such
+// a class or read one that is.
+PyObject* read_twice(PyObject*, PyObject* args) {
+  PyObject *plan = nullptr, *among = Py_None;
+  if (!PyArg_ParseTuple(args, "O|O", &plan, &among)) return nullptr;
+  Readers readers(among);
+  return readers.visit(plan) >= 0 ? readers.found() : nullptr;
+}
+
 // ---------------------------------------------------------------------------------------------- rebuilding
 
 // The node over other inputs, which `next` gives in order; the node itself where they are the same.
@@ -191,6 +239,7 @@ PyMethodDef functions[] = {
     {"subplans", subplans, METH_O, nullptr},
     {"relations", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&relations)),
      METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"read_twice", read_twice, METH_VARARGS, nullptr},
     {"with_inputs", of_two(with_inputs), METH_FASTCALL, nullptr},
     {"map_subplans", of_two(map_subplans), METH_FASTCALL, nullptr},
     {"map_relations", of_two(map_relations), METH_FASTCALL, nullptr},

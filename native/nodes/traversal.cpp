@@ -1,5 +1,8 @@
 #include "nodes/traversal.hpp"
 
+#include <bit>
+#include <unordered_set>
+
 namespace bireme::nodes {
 
 namespace {
@@ -22,6 +25,27 @@ PyObject* walk(PyObject*, PyObject* object) {
   Node* const node = asked(object);
   Ref found(node == nullptr ? nullptr : PyList_New(0));
   return found && append_all(found.get(), node) ? found.release() : nullptr;
+}
+
+bool append_flattened(PyObject* list, std::unordered_set<Node*>* seen, Node* node, PyObject* function) {
+  const Depth depth;
+  if (!depth) return false;
+  if (node->cls->role == Role::kCall && PyUnicode_Compare(node->fields()[0], function) == 0) {
+    return each_expression(node->fields()[1],
+                           [&](Node* part) { return append_flattened(list, seen, part, function); });
+  }
+  return !seen->insert(node).second || PyList_Append(list, node->object()) == 0;
+}
+
+// flattened(node, function): what a call of the function, nested or not, is of.
+PyObject* flattened(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  PyObject* function = nullptr;
+  Node* const node = asked_with(args, count, &function);
+  if (node == nullptr) return nullptr;
+  if (!PyUnicode_Check(function)) return PyErr_Format(PyExc_TypeError, "%R is not a name", function);
+  Ref found(PyList_New(0));
+  std::unordered_set<Node*> seen;
+  return found && append_flattened(found.get(), &seen, node, function) ? found.release() : nullptr;
 }
 
 // ---------------------------------------------------------------------------------------------- columns read
@@ -52,6 +76,64 @@ PyObject* column_mask(PyObject*, PyObject* object) {
   Node* const node = asked(object);
   if (node == nullptr) return nullptr;
   return node->is_wide ? wide_mask(node) : PyLong_FromUnsignedLongLong(node->columns);
+}
+
+// mask_of(nodes): the columns that any of them reads.
+PyObject* mask_of(PyObject*, PyObject* nodes) {
+  const Ref each(PySequence_Fast(nodes, "nodes are asked for"));
+  if (!each) return nullptr;
+  uint64_t columns = 0;
+  Ref wide;
+  for (Py_ssize_t index = 0; index < PySequence_Size(each.get()); ++index) {
+    const Ref object(PySequence_GetItem(each.get(), index));
+    Node* const node = object ? asked(object.get()) : nullptr;
+    if (node == nullptr) return nullptr;
+    columns |= node->columns;
+    if (!node->is_wide) continue;
+    Ref mask(wide_mask(node));
+    wide = Ref(mask && wide ? PyNumber_Or(wide.get(), mask.get()) : mask.release());
+    if (!wide) return nullptr;
+  }
+  Ref mask(PyLong_FromUnsignedLongLong(columns));
+  return mask && wide ? PyNumber_Or(wide.get(), mask.get()) : mask.release();
+}
+
+bool append_positions(PyObject* list, uint64_t mask, size_t first) {
+  for (; mask != 0; mask &= mask - 1) {
+    const Ref position(PyLong_FromSize_t(first + static_cast<size_t>(std::countr_zero(mask))));
+    if (!position || PyList_Append(list, position.get()) != 0) return false;
+  }
+  return true;
+}
+
+// columns_in(mask): the positions of the bits that are set, ascending.
+PyObject* columns_in(PyObject*, PyObject* mask) {
+  Ref found(PyList_New(0));
+  if (!found || !PyLong_Check(mask)) {
+    return found ? PyErr_Format(PyExc_TypeError, "%R is not a mask", mask) : nullptr;
+  }
+  const uint64_t word = PyLong_AsUnsignedLongLong(mask);
+  if (PyErr_Occurred() == nullptr) {
+    return append_positions(found.get(), word, 0) ? found.release() : nullptr;
+  }
+  if (PyErr_ExceptionMatches(PyExc_OverflowError) == 0) return nullptr;
+  PyErr_Clear();
+  const Ref bits(PyLong_FromLong(64)), zero(PyLong_FromLong(0));
+  Ref left = Ref::of(mask);
+  if (PyObject_RichCompareBool(left.get(), zero.get(), Py_LT) != 0) {
+    return PyErr_Format(PyExc_ValueError, "%R is not a mask", mask);
+  }
+  for (size_t first = 0; PyObject_IsTrue(left.get()) == 1; first += 64) {
+    if (!append_positions(found.get(), PyLong_AsUnsignedLongLongMask(left.get()), first)) return nullptr;
+    left = Ref(PyNumber_Rshift(left.get(), bits.get()));
+    if (!left) return nullptr;
+  }
+  return found.release();
+}
+
+PyObject* holds_decimal128(PyObject*, PyObject* object) {
+  Node* const node = asked(object);
+  return node == nullptr ? nullptr : PyBool_FromLong(node->holds_decimal128);
 }
 
 PyObject* holds_subquery(PyObject*, PyObject* object) {
@@ -139,7 +221,11 @@ PyMethodDef functions[] = {
     {"operands", operands, METH_O, nullptr},
     {"walk", walk, METH_O, nullptr},
     {"column_mask", column_mask, METH_O, nullptr},
+    {"flattened", of_two(flattened), METH_FASTCALL, nullptr},
+    {"mask_of", mask_of, METH_O, nullptr},
+    {"columns_in", columns_in, METH_O, nullptr},
     {"holds_subquery", holds_subquery, METH_O, nullptr},
+    {"holds_decimal128", holds_decimal128, METH_O, nullptr},
     {"map_operands", of_two(map_operands), METH_FASTCALL, nullptr},
     {"map_expr", of_two(map_expr), METH_FASTCALL, nullptr},
     {"remap", of_two(remap), METH_FASTCALL, nullptr},

@@ -183,7 +183,7 @@ def test_any_order_gives_the_same_rows(world, data):
     plan = Plans(data.draw, world).relation(data.draw(st.integers(1, 4)))
     if not is_region(plan):
         return
-    graph = extract(plan, lambda rel: rel, ())
+    graph = extract(plan, lambda rel: rel)
     apply_local(graph)
     sizes = GraphSizes(graph, context_over(world.sources).estimates)
     order = given_order(sizes, drawn_shape(data, graph))

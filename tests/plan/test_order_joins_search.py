@@ -38,8 +38,9 @@ class DrawnSizes:
         rows = math.prod(self.single[unit] for unit in bits(units))
         return max(1.0, rows * math.prod(s for (a, b), s in self.edges.items() if units >> a & 1 and units >> b & 1))
 
-    def build_rows(self, unit):
-        return 100.0 if self.needs[unit] else self.single[unit]
+    @property
+    def built(self):
+        return [100.0 if needs else rows for needs, rows in zip(self.needs, self.single, strict=True)]
 
 
 def bits(mask):
@@ -88,7 +89,7 @@ def split_cost(sizes, left, right, known):
     unit = right.bit_length() - 1
     if left_cost is None or right != 1 << unit or not sizes.needs[unit] or sizes.needs[unit] & ~left:
         return None
-    small, big = sorted((sizes.rows(left), sizes.build_rows(unit)))
+    small, big = sorted((sizes.rows(left), sizes.built[unit]))
     return left_cost + out + BUILD_COST * small + PROBE_COST * big
 
 

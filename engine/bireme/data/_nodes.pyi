@@ -1,6 +1,6 @@
 """The core of nodes, in C++ (native/nodes): making them, finding them again, looking into them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 from enum import EnumMeta
 from typing import Any, TypeVar
 
@@ -55,7 +55,22 @@ def walk(node: Node, /) -> list[Any]:
 def column_mask(node: Node, /) -> int:
     """The columns that a node reads, as a bit mask."""
 
+def flattened(node: Node, function: str, /) -> list[Any]:
+    """What a call of an associative function, nested or not, is of, without repetitions; another node alone."""
+
+def read_twice(plan: Node, among: Container[type] | None = None, /) -> frozenset[Any]:
+    """The relations that several others read; with `among`, those that are of such a class or read one that is."""
+
+def mask_of(nodes: Iterable[Node], /) -> int:
+    """The columns that any of the nodes reads."""
+
+def columns_in(mask: int, /) -> list[int]:
+    """The positions in a mask, ascending."""
+
 def holds_subquery(node: Node, /) -> bool: ...
+def holds_decimal128(node: Node, /) -> bool:
+    """Whether a decimal of more than 18 digits is the type of anything in the node or in what it reads."""
+
 def map_operands(node: _Node, change: Callable[[Any], Any], /) -> _Node:
     """The node with each expression directly in it changed."""
 

@@ -28,7 +28,12 @@ node_count = _nodes.node_count
 operands = _nodes.operands
 walk = _nodes.walk
 column_mask = _nodes.column_mask
+flattened = _nodes.flattened
+read_twice = _nodes.read_twice
+mask_of = _nodes.mask_of
+columns_in = _nodes.columns_in
 holds_subquery = _nodes.holds_subquery
+holds_decimal128 = _nodes.holds_decimal128
 map_operands = _nodes.map_operands
 map_expr = _nodes.map_expr
 remap = _nodes.remap
@@ -45,7 +50,8 @@ class Role(IntEnum):
     """What nodes of a class are to traversals of expressions; numbered as in `native/nodes/node.hpp`.
 
     A REFERENCE is an expression that stands for the input's column at the position that is its first field, a SUBQUERY
-    one over a plan. A CARRIER holds expressions without being one.
+    one over a plan. A CARRIER holds expressions without being one. Of a TYPE the second field is the number of
+    digits. A CALL is an expression of a function, whose name is the first field, of those in the second.
     """
 
     OTHER = 0
@@ -53,6 +59,8 @@ class Role(IntEnum):
     REFERENCE = 2
     SUBQUERY = 3
     CARRIER = 4
+    TYPE = 5
+    CALL = 6
 
 
 _Class = TypeVar("_Class", bound=type)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from bireme.data.node import Node, node, remember
+from bireme.data.node import Node, node, note, remember
 from bireme.data.types import DataType, Field, field_to_arrow, from_arrow, to_result_arrow
 
 
@@ -33,7 +33,12 @@ class Schema(Node):
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple([field.name for field in self.fields])
+        try:
+            return self._facts  # type: ignore[no-any-return]
+        except AttributeError:
+            known = tuple([field.name for field in self.fields])
+            note(self, known)
+            return known
 
     @property
     def types(self) -> tuple[DataType, ...]:

@@ -14,7 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from bireme.data.choice import Choice
-from bireme.data.node import Node, node
+from bireme.data.node import Node, Role, node
 from bireme.errors import Unsupported
 
 DECIMAL64_DIGITS: Final = 18
@@ -49,7 +49,7 @@ class Kind(Choice):
     MAP = "map"
 
 
-@node
+@node(role=Role.TYPE)
 class DataType(Node):
     """A column type; equal types are the same object.
 

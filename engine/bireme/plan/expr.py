@@ -76,7 +76,7 @@ class Literal(Expr):
     type: DataType
 
 
-@node(parts=("args",))
+@node(role=Role.CALL, parts=("args",))
 class Call(Expr):
     """A scalar function of the registry, by its canonical name, with arguments already of the types it takes.
 

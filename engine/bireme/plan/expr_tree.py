@@ -9,14 +9,17 @@ What expressions there are is in `expr`; relations are walked in `tree`, which o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from bireme.data.node import (
     column_mask,
+    columns_in,
+    flattened,
     holds_subquery,
     map_expr,
     map_operands,
+    mask_of,
     operands,
     remap,
     shift,
@@ -68,24 +71,6 @@ def unchanged(old: Sequence[Any], new: Sequence[Any]) -> bool:
     return True
 
 
-def columns_in(mask: int) -> list[int]:
-    """The positions in a mask, ascending."""
-    positions = []
-    while mask:
-        low = mask & -mask
-        positions.append(low.bit_length() - 1)
-        mask ^= low
-    return positions
-
-
-def mask_of(exprs: Iterable[Expr]) -> int:
-    """The columns that any of `exprs` reads."""
-    mask = 0
-    for expr in exprs:
-        mask |= column_mask(expr)
-    return mask
-
-
 def columns_used(expr: Expr) -> frozenset[int]:
     """The positions of the columns that `expr` reads."""
     return frozenset(columns_in(column_mask(expr)))
@@ -95,22 +80,12 @@ def conjuncts(predicate: Expr | None) -> list[Expr]:
     """The parts of a conjunction, without repetitions and TRUE; nested ones are flattened."""
     if predicate is None:
         return []
-    if not (predicate.__class__ is Call and predicate.function == "and"):
-        return [] if predicate is TRUE else [predicate]
-    found: dict[Expr, None] = {}
-    for arg in predicate.args:
-        found.update(dict.fromkeys(conjuncts(arg)))
-    return list(found)
+    return [part for part in flattened(predicate, "and") if part is not TRUE]
 
 
 def disjuncts(predicate: Expr) -> list[Expr]:
     """The parts of a disjunction, without repetitions; nested ones are flattened."""
-    if not (predicate.__class__ is Call and predicate.function == "or"):
-        return [predicate]
-    found: dict[Expr, None] = {}
-    for arg in predicate.args:
-        found.update(dict.fromkeys(disjuncts(arg)))
-    return list(found)
+    return flattened(predicate, "or")
 
 
 def conjoin(parts: Sequence[Expr]) -> Expr | None:

@@ -75,7 +75,7 @@ def _ranked(
         kept = estimates.kept(source, member)
         if kept <= _KEPT_MAX:
             # Of two that keep as many, one may follow from the other; a name makes the order total.
-            rank = (len(member.columns) / (1 - kept), -len(memberships.implied(member)), member)
+            rank = (len(member.columns) / (1 - kept), -len(memberships.implied(member)), member.rank)
             found.append((rank, _Choice(pipeline.id, member, kept)))
     return iter([choice for _, choice in sorted(found, key=itemgetter(0))])
 

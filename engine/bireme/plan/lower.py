@@ -211,7 +211,7 @@ class Lowering:
         return map_expr(expr, replace)
 
     def bind_all(self, exprs: tuple[Expr, ...], opened: Opened) -> tuple[Expr, ...]:
-        return tuple([self.bind(expr, opened) for expr in exprs])
+        return tuple([self.bind(expr, opened) for expr in exprs]) if any(map(holds_subquery, exprs)) else exprs
 
     def _scalar(self, subquery: ScalarSubquery) -> tuple[Scalar, PipelineId]:
         known = self._scalars.get(subquery)

@@ -14,9 +14,10 @@ Keys are compared as `=` does: a NULL is a member of nothing. Which demands are 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from bireme.data.ids import EdgeId
+from bireme.data.node import Node, node
 from bireme.plan.expr import Column, Expr
 from bireme.plan.physical import (
     AssumeStep,
@@ -51,11 +52,17 @@ _DROPPING: Final = frozenset({JoinKind.INNER, JoinKind.SEMI, JoinKind.RIGHT})
 _PAIRING: Final = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SINGLE})
 
 
-class Member(NamedTuple):
+@node
+class Member(Node):
     """Columns of rows, and the join table in whose keys they occur."""
 
     columns: tuple[int, ...]
     table: str
+
+    @property
+    def rank(self) -> tuple[tuple[int, ...], str]:
+        """A total order."""
+        return self.columns, self.table
 
 
 Members = frozenset[Member]
@@ -150,30 +157,26 @@ class Memberships:
             if isinstance(step, ProbeStep):
                 self._uses.setdefault(step.table, []).append((pipeline, index))
             facts = self._facts_after(step, facts)
-        match pipeline.sink:
-            case SampleSink(edge):
-                if edge is not None:
-                    self._put_facts(edge, facts)
-            case EmitSink(edge) | RangeSink(edge) | TopSink(edge):
-                self._put_facts(edge, facts)
-            case GroupSink(edge, spec):
-                self._put_facts(edge, _within(facts, len(spec.key_types)))
-            case BuildSink(table):
-                self._build_facts[table] = facts
+        sink = pipeline.sink
+        if isinstance(sink, BuildSink):
+            self._build_facts[sink.table] = facts
+        elif isinstance(sink, GroupSink):
+            self._put_facts(sink.edge, _within(facts, len(sink.spec.key_types)))
+        elif isinstance(sink, (EmitSink, RangeSink, TopSink, SampleSink)) and sink.edge is not None:
+            self._put_facts(sink.edge, facts)
 
     def _put_facts(self, edge: EdgeId, facts: Members) -> None:
         known = self._edge_facts.get(edge)
         self._edge_facts[edge] = facts if known is None else known & facts
 
     def _source_facts(self, pipeline: Pipeline) -> Members:
-        match pipeline.source:
-            case EdgeSource(edge):
-                return self._edge_facts.get(edge, _NONE)
-            case UnmatchedSource(table):
-                self._uses.setdefault(table, []).append((pipeline, -1))
-                return self._build_facts[table]
-            case _:
-                return _NONE
+        source = pipeline.source
+        if isinstance(source, EdgeSource):
+            return self._edge_facts.get(source.edge, _NONE)
+        if isinstance(source, UnmatchedSource):
+            self._uses.setdefault(source.table, []).append((pipeline, -1))
+            return self._build_facts[source.table]
+        return _NONE
 
     def _facts_after(self, step: Step, facts: Members) -> Members:
         if isinstance(step, ProbeStep):
@@ -181,8 +184,8 @@ class Memberships:
         if not facts:
             return facts
         match step:
-            case ProgramStep(_, exprs):
-                return _moved(facts, {old: new for new, old in reversed(_copies(exprs))})
+            case ProgramStep():
+                return _moved(facts, {old: new for new, old in reversed(_copies(step.exprs))})
             case MergeGroupsStep(spec):
                 return _within(facts, len(spec.key_types))
             case UnnestStep(kept):
@@ -221,19 +224,17 @@ class Memberships:
         self._source_demands[pipeline.id] = demands
 
     def _sink_demands(self, pipeline: Pipeline) -> Members:
-        match pipeline.sink:
-            case SampleSink(edge):
-                return _NONE if edge is None else self._edge_demands(edge)
-            case EmitSink(edge) | RangeSink(edge):
-                return self._edge_demands(edge)
-            case GroupSink(edge, spec):
-                return _within(self._edge_demands(edge), len(spec.key_types))
-            case MatchSink(table, keys, _, null_equal_count):
-                return self._matched(table, keys, null_equal_count)
-            case BuildSink(table):
-                return _common([self._build_demands(table, user, index) for user, index in self._uses.get(table, [])])
-            case _:
-                return _NONE
+        sink = pipeline.sink
+        if isinstance(sink, BuildSink):
+            users = self._uses.get(sink.table, [])
+            return _common([self._build_demands(sink.table, user, index) for user, index in users])
+        if isinstance(sink, GroupSink):
+            return _within(self._edge_demands(sink.edge), len(sink.spec.key_types))
+        if isinstance(sink, MatchSink):
+            return self._matched(sink.table, sink.keys, sink.null_equal_count)
+        if isinstance(sink, (EmitSink, RangeSink, SampleSink)) and sink.edge is not None:
+            return self._edge_demands(sink.edge)
+        return _NONE
 
     def _edge_demands(self, edge: EdgeId) -> Members:
         return _common([self._source_demands[consumer] for consumer in self._dag.edges[edge].consumers])
@@ -267,8 +268,8 @@ class Memberships:
         if not demands:
             return demands
         match step:
-            case ProgramStep(_, exprs):
-                return _moved(demands, dict(_copies(exprs)))
+            case ProgramStep():
+                return _moved(demands, dict(_copies(step.exprs)))
             case MergeGroupsStep(spec):
                 return _within(demands, len(spec.key_types))
             case UnnestStep(kept):
@@ -307,15 +308,18 @@ def _copies(exprs: tuple[Expr, ...]) -> list[tuple[int, int]]:
 
 def _moved(members: Members, places: Mapping[int, int]) -> Members:
     """The members whose columns all have a place, at their places."""
-    if not members:
-        return members
-    return frozenset(
-        [
-            Member(tuple([places[column] for column in member.columns]), member.table)
-            for member in members
-            if all(column in places for column in member.columns)
-        ]
-    )
+    if not members or not places:
+        return _NONE
+    found = []
+    for member in members:
+        columns = member.columns
+        if len(columns) == 1:
+            place = places.get(columns[0])
+            if place is not None:
+                found.append(Member((place,), member.table))
+        elif places.keys() >= set(columns):
+            found.append(Member(tuple([places[column] for column in columns]), member.table))
+    return frozenset(found)
 
 
 def _of_known(members: Members, columns: Sequence[int | None]) -> Members:

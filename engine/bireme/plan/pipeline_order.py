@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import count
+from operator import rshift
 
 from bireme.data.ids import PipelineId
-from bireme.data.node import replaced
+from bireme.data.node import columns_in, replaced
 from bireme.plan.physical import Dag, EdgeSource
 
 
@@ -26,10 +28,8 @@ class PipelineOrder:
 
     def _closed(self, needs: int) -> int:
         found = needs
-        while needs:
-            low = needs & -needs
-            found |= self._all[low.bit_length() - 1]
-            needs ^= low
+        for number in columns_in(needs):
+            found |= self._all[number]
         return found
 
     def waits(self, pipeline: int, other: int) -> bool:
@@ -50,6 +50,8 @@ class PipelineOrder:
 
     def sequence(self) -> list[int]:
         """The pipelines, each after those it needs, else in their order."""
+        if not any(map(rshift, self._needs, count())):
+            return list(range(len(self._needs)))  # none needs itself or a later one
         done, found = 0, []
         waiting = list(range(len(self._needs)))
         while waiting:

@@ -42,7 +42,7 @@ def share_filtered(dag: Dag, estimates: MemberEstimates) -> Dag:
     made = dag
     for readers in _alike(dag).values():
         source, predicate = readers[0].source, readers[0].step.predicate
-        if len(readers) < 2 or predicate is None:
+        if len(readers) < 2 or predicate is None or _reads_scalars((predicate, *source.filters)):
             continue
         rows = estimates.scanned(source)
         if rows >= _SCANNED_MIN and (kept := estimates.fulfilling(source, predicate)) <= _KEPT_MAX:
@@ -57,14 +57,15 @@ def _alike(dag: Dag) -> Mapping[_Question, list[_Reader]]:
         step = pipeline.steps[0] if pipeline.steps else None
         if not isinstance(step, ProgramStep) or step.predicate is None:
             continue
-        asked = (step.predicate, *source.filters)
-        if any(isinstance(node, Scalar) for expr in asked for node in walk(expr)):
-            continue
         places = dict(enumerate(source.columns))
         filters = frozenset([remap(each, places) for each in source.filters])
         question = source.table, source.version, remap(step.predicate, places), filters
         found.setdefault(question, []).append(_Reader(pipeline, source, step))
     return found
+
+
+def _reads_scalars(exprs: Sequence[Expr]) -> bool:
+    return any(isinstance(node, Scalar) for expr in exprs for node in walk(expr))
 
 
 def _shared(dag: Dag, readers: Sequence[_Reader], rows: int) -> Dag:

@@ -75,7 +75,7 @@ def _common(
         source = found[0][1]
         asked = Member(tuple([source.columns.index(column) for column in member.columns]), member.table)
         kept = estimates.kept(source, asked)
-        if kept <= _KEPT_MAX and (best is None or (kept, member) < (best.kept, best.member)):
+        if kept <= _KEPT_MAX and (best is None or (kept, member.rank) < (best.kept, best.member.rank)):
             best = _Common(tuple(found), member, kept)
     return best
 

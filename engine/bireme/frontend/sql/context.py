@@ -203,7 +203,7 @@ class Context:
 
     def column(self, name: str, table: str | None, node: Node) -> Expr:
         """The column called `name` (in lower case): here, among the aliases of the select list, or further out."""
-        index = self._position(name, table)
+        index = self.scope.find(name) if table is None else self._position(name, table)
         if index is not None:
             found = Column(index, self.scope.types[index])
             known = self.preferred is None or found in self.preferred or bool(self.inside)

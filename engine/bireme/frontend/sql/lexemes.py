@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
-from operator import attrgetter, or_
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -191,18 +191,17 @@ _TAKE_TEXT: Final = frozenset({"BOTH", "LEADING", "TRAILING", "ZONE"})
 def check(tokens: Sequence[Token], text: str) -> None:
     """Raises a SyntaxFault for what only a forgiving parser accepts."""
     checker = _Checker(text)
-    kinds = list(map(kind_of, tokens))
-    shifted: list[Any] = [None, None, *tokens]
-    follows, starts = map(_NEIGHBOURS.get, [None, *kinds]), map(_TOKENS.get, kinds)
-    matters = map(or_, map(_NEIGHBOURS.__contains__, [None, *kinds]), map(_TOKENS.__contains__, kinds))
-    for follow, start, before, previous, token in compress(
-        zip(follows, starts, shifted, shifted[1:], tokens, strict=False), matters
-    ):
+    before: Token | None = None
+    previous: Token | None = None
+    follow: _Rule | None = None
+    for token in tokens:
+        rule, next_follow = _RULES.get(token.token_type, _NO_RULES)
         if follow is not None:
             follow(checker, before, previous, token)
-        if start is not None:
-            start(checker, before, previous, token)
-    checker.finish(*shifted[-2:])
+        if rule is not None:
+            rule(checker, before, previous, token)
+        before, previous, follow = previous, token, next_follow
+    checker.finish(before, previous)
 
 
 class _Checker:
@@ -344,3 +343,8 @@ _TOKENS: Final[dict[Any, _Rule]] = {
     _T.COMMA: _Checker.comma,
     _T.CASE: _Checker.case,
 }
+# For a kind of token, what is asked when it comes, and what when another one has come after it.
+_RULES: Final[dict[Any, tuple[_Rule | None, _Rule | None]]] = {
+    kind: (_TOKENS.get(kind), _NEIGHBOURS.get(kind)) for kind in [*_TOKENS, *_NEIGHBOURS]
+}
+_NO_RULES: Final = (None, None)

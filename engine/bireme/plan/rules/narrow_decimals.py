@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from bireme.data.node import holds_decimal128
 from bireme.data.types import DECIMAL64_DIGITS, DataType, Kind, decimal
 from bireme.plan import tree
 from bireme.plan.context import PlanContext
@@ -22,12 +23,9 @@ from bireme.plan.expr import (
     Case,
     Cast,
     Column,
-    Exists,
     Expr,
     InList,
     Literal,
-    QuantifiedSubquery,
-    ScalarSubquery,
 )
 from bireme.plan.relation import (
     Aggregate,
@@ -47,7 +45,6 @@ from bireme.plan.statistics.bounds import Bounds, Range, summed
 _LIMIT: Final = 10**DECIMAL64_DIGITS
 _ARITHMETIC: Final = frozenset({"add", "subtract", "multiply", "negate", "abs"})
 _COMPARISONS: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct"})
-_SUBQUERIES: Final = frozenset({ScalarSubquery, Exists, QuantifiedSubquery})
 _ANY_TYPE: Final = frozenset({"is_null", "is_not_null"})
 _ANY_TYPE_AGGREGATES: Final = frozenset({"count", "avg"})
 _PASSING_AGGREGATES: Final = frozenset({"min", "max", "any_value", "first", "last"})
@@ -77,21 +74,6 @@ def _as_type(expr: Expr, kind: DataType) -> Expr:
     return Cast(expr, kind)
 
 
-def _concerns(expr: Expr) -> bool:
-    """Whether something in `expr` may be narrowed: a wide decimal, or the plan of a subquery."""
-    kind = expr.__class__
-    if expr.type.precision > DECIMAL64_DIGITS:
-        return True
-    if kind is Column or kind is Literal:
-        return False
-    if kind in _SUBQUERIES:
-        return True
-    for part in tree.operands(expr):  # noqa: SIM110  (a loop is twice as fast as any())
-        if _concerns(part):
-            return True
-    return False
-
-
 class _Narrowing:
     """One run over a plan. Each relation is narrowed once; its columns may then be narrower than its schema says."""
 
@@ -116,19 +98,22 @@ class _Narrowing:
         return found
 
     def _relation(self, rel: Rel) -> Rel:
+        if not holds_decimal128(rel):
+            return rel
         match rel:
             case Scan() | Values():
                 return rel
-            case Filter(source, predicate):
-                scope = self._scope(source)
-                changed = scope.restored(predicate)
-                return rel if changed is predicate and not scope.changed else Filter(scope.narrowed, changed)
-            case Project(source, exprs, names):
-                scope = self._scope(source)
-                return Project(scope.narrowed, tuple([scope.expr(expr) for expr in exprs]), names)
-            case Sort(source, keys, limit, offset):
-                scope = self._scope(source)
-                return Sort(scope.narrowed, tuple([tree.map_operands(key, scope.expr) for key in keys]), limit, offset)
+            case Filter():
+                scope = self._scope(rel.input)
+                changed = scope.restored(rel.predicate)
+                return rel if changed is rel.predicate and not scope.changed else Filter(scope.narrowed, changed)
+            case Project():
+                scope = self._scope(rel.input)
+                return Project(scope.narrowed, tuple([scope.expr(expr) for expr in rel.exprs]), rel.names)
+            case Sort():
+                scope = self._scope(rel.input)
+                keys = tuple([tree.map_operands(key, scope.expr) for key in rel.keys])
+                return Sort(scope.narrowed, keys, rel.limit, rel.offset)
             case Limit(source, limit, offset):
                 return Limit(self.relation(source), limit, offset)
             case Join():
@@ -216,7 +201,7 @@ class _Scope:
 
     def expr(self, expr: Expr) -> Expr:
         """`expr`, computed as narrow as is proved; its type may be narrower too."""
-        if not _concerns(expr) and not (self.changed and self._reads_narrowed(expr)):
+        if not holds_decimal128(expr) and not (self.changed and self._reads_narrowed(expr)):
             return expr
         match expr:
             case Column(index):

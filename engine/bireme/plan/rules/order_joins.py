@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from bireme.data.node import read_twice
 from bireme.plan import tree
 from bireme.plan.context import PlanContext
 from bireme.plan.relation import Rel
@@ -38,7 +39,7 @@ class _Ordering:
     def __init__(self, plan: Rel, estimator: Estimator) -> None:
         self._estimator = estimator
         self._done: dict[Rel, Rel] = {}
-        self._readers = _Readers(plan)
+        self._read_twice = read_twice(plan)
 
     def visit(self, rel: Rel) -> Rel:
         found = self._done.get(rel)
@@ -48,37 +49,14 @@ class _Ordering:
 
     def _inside(self, rel: Rel) -> Rel:
         rebuilt = tree.with_inputs(rel, [self.visit(source) for source in rel.inputs])
-        return tree.map_subplans(rebuilt, self.visit) if rel in self._readers.asking else rebuilt
+        return tree.map_subplans(rebuilt, self.visit)
 
     def _order(self, region: Rel) -> Rel:
-        graph = extract(region, self.visit, self._readers.asking)
+        graph = extract(region, self.visit)
         apply_local(graph)
-        reduce_groups(graph, self._estimator, self._readers.twice, self.visit)
+        reduce_groups(graph, self._estimator, self._read_twice, self.visit)
         sizes = GraphSizes(graph, self._estimator)
         order, given = best_order(sizes), given_order(sizes, graph.shape)
         if order.cost >= given.cost * _GAIN_MIN:
             order = given
         return build(graph, order, region.schema.names)
-
-
-class _Readers:
-    """Which relations of a plan are read `twice` or more, and which are `asking`: have subqueries in expressions."""
-
-    def __init__(self, plan: Rel) -> None:
-        self.twice: set[Rel] = set()
-        self.asking: set[Rel] = set()
-        self._seen: set[Rel] = set()
-        self._visit(plan)
-
-    def _visit(self, rel: Rel) -> None:
-        if rel in self._seen:
-            self.twice.add(rel)
-            return
-        self._seen.add(rel)
-        for source in rel.inputs:
-            self._visit(source)
-        plans = tree.subplans(rel)
-        if plans:
-            self.asking.add(rel)
-            for plan in plans:
-                self._visit(plan)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
 from bireme.plan import tree
 from bireme.plan.expr import Expr
 from bireme.plan.relation import Filter, Join, JoinKind, Rel
@@ -85,6 +88,11 @@ class _Build:
 
     def __init__(self, graph: JoinGraph) -> None:
         self._graph = graph
+        # What all members of a class read together, and whether one of them reads several units.
+        self._classes = [
+            (group, reduce(or_, group.units), any(units & (units - 1) for units in group.units))
+            for group in graph.classes
+        ]
 
     def step(self, step: Step) -> Placed:
         """The relation of a step, and where the graph's columns are in it."""
@@ -105,12 +113,15 @@ class _Build:
         keys: list[tuple[Expr, Expr]] = []
         null_equal: list[tuple[Expr, Expr]] = []
         residual: list[Expr] = []
-        for group in self._graph.classes:
+        for group, read, spans in self._classes:
+            if not read & first or not read & second:
+                continue
             of_first, of_second = _members_within(group, first), _members_within(group, second)
             if of_first and of_second:
                 keys.append((of_first[0], of_second[0]))
-            known = of_first[:1] or of_second[:1]
-            residual.extend(_equated(known, _new_members(group, first, second)))
+            if spans:
+                known = of_first[:1] or of_second[:1]
+                residual.extend(_equated(known, _new_members(group, first, second)))
         for predicate in self._new_predicates(first, second):
             sides = self._key_sides(predicate, first, second)
             if sides is None:
@@ -138,7 +149,9 @@ class _Build:
         joined, positions = attach(self._graph, number, left, left_positions)
         first, second = left_step.units, 1 << number
         conditions: list[Expr] = []
-        for group in self._graph.classes:
+        for group, read, _ in self._classes:
+            if not read & second:
+                continue
             known = _members_within(group, first)[:1]
             added = [*_members_within(group, second), *_new_members(group, first, second)]
             conditions.extend(_equated(known, added))

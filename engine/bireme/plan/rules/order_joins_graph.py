@@ -14,7 +14,7 @@ How orders are judged and searched is in `order_joins_search`; making a plan of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import field
 
 from bireme.data.types import BOOL
@@ -169,38 +169,36 @@ def is_region(rel: Rel) -> bool:
     return rel.__class__ is Join and rel.kind is not JoinKind.FULL
 
 
-def extract(region: Rel, visit: Callable[[Rel], Rel], asking: Container[Rel]) -> JoinGraph:
-    """The join graph of `region`; `visit` orders what is inside its leaves, and the subqueries of those `asking`."""
+def extract(region: Rel, visit: Callable[[Rel], Rel]) -> JoinGraph:
+    """The join graph of `region`; `visit` orders what is inside its leaves, and in subqueries of its expressions."""
     graph = JoinGraph()
-    graph.outputs, graph.shape = _Extraction(graph, visit, asking).walk(region)
+    graph.outputs, graph.shape = _Extraction(graph, visit).walk(region)
     return graph
 
 
 class _Extraction:
     """One walk over a region, which gives each relation's columns over those of the graph, and its shape."""
 
-    def __init__(self, graph: JoinGraph, visit: Callable[[Rel], Rel], asking: Container[Rel]) -> None:
+    def __init__(self, graph: JoinGraph, visit: Callable[[Rel], Rel]) -> None:
         self.graph = graph
         self.visit = visit
-        self.asking = asking
 
     def walk(self, rel: Rel) -> tuple[tuple[Expr, ...], Shape]:
         if not is_region(rel):
             return self._leaf(rel)
-        if rel in self.asking:
-            # Ordered first: from here on expressions are moved as they are.
-            rel = tree.map_subplans(rel, self.visit)
+        # Ordered first: from here on expressions are moved as they are.
+        rel = tree.map_subplans(rel, self.visit)
         match rel:
-            case Filter(source, predicate):
+            case Filter():
                 first_unit = len(self.graph.units)
-                outputs, shape = self.walk(source)
+                outputs, shape = self.walk(rel.input)
                 inside = self._since(first_unit)
-                for part in tree.conjuncts(predicate):
+                for part in tree.conjuncts(rel.predicate):
                     self.graph.add_conjunct(tree.substitute(part, outputs), inside)
                 return outputs, shape
-            case Project(source, exprs):
-                outputs, shape = self.walk(source)
-                return tuple([tree.substitute(expr, outputs) for expr in exprs]), shape
+            case Project():
+                outputs, shape = self.walk(rel.input)
+                return tuple([tree.substitute(expr, outputs) for expr in rel.exprs]), shape
             case Join() if rel.kind in _ATTACHED:
                 return self._attach(rel)
             case Join():

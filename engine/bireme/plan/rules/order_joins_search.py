@@ -1,9 +1,10 @@
 """The search for the cheapest order of a join graph.
 
 Up to a limit of pairs, all orders without cross products between unconnected parts are compared, by dynamic
-programming over the connected pairs of the graph (Moerkotte and Neumann 2006); bushy trees are among them. Beyond it,
-the pair with the smallest result is joined first, again and again (greedy operator ordering, Fegaras 1998). Parts that
-nothing connects are joined last, smallest first.
+programming over the connected pairs of the graph (Moerkotte and Neumann 2006); bushy trees are among them. That is in
+C++ (`native/orders`), for graphs of up to 64 units; larger connected ones have more pairs in any case. Beyond the
+limit, the pair with the smallest result is joined first, again and again (greedy operator ordering, Fegaras 1998).
+Parts that nothing connects are joined last, smallest first.
 
 Cost of a join: the rows that leave it, plus the rows it must build a table of, plus a little for each row it looks
 up. The rows of a set of units do not depend on the order in which it was joined, so orders are compared fairly.
@@ -11,9 +12,12 @@ up. The rows of a set of units do not depend on the order in which it was joined
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
+from bireme.plan.rules import _orders
 from bireme.plan.rules.order_joins_graph import Shape
+from bireme.plan.tree import columns_in
 
 PAIR_COUNT_MAX: Final = 4_000
 BUILD_COST: Final = 1.0
@@ -48,12 +52,14 @@ class Sizes(Protocol):
         """For each unit what must be on its left: 0 for a leaf, some units for an attachment."""
         ...
 
-    def rows(self, units: int) -> float:
-        """The rows of the joined units."""
+    @property
+    def rows(self) -> Callable[[int], float]:
+        """Gives the rows of the joined units."""
         ...
 
-    def build_rows(self, unit: int) -> float:
-        """The rows of the unit's own relation."""
+    @property
+    def built(self) -> list[float]:
+        """For each unit the rows of its own relation."""
         ...
 
 
@@ -71,8 +77,7 @@ def best_order(sizes: Sizes, *, pair_count_max: int = PAIR_COUNT_MAX) -> Step:
     """The cheapest order that the search finds; ties go to the one found first, so that it is always the same."""
     found: list[Step] = []
     for part in _components(sizes):
-        search = _Search(sizes, pair_count_max)
-        found.append(search.exhaustive(part) or search.greedy(part))
+        found.append(_exhaustive(sizes, part, pair_count_max) or _greedy(sizes, part))
     found.sort(key=lambda step: step.rows)
     order = found[0]
     for step in found[1:]:
@@ -95,7 +100,7 @@ def _joined(sizes: Sizes, left: Step, right: Step) -> Step:
 def _attached(sizes: Sizes, left: Step, unit: int) -> Step:
     """The attachment `unit` applied to the rows of `left`."""
     units = left.units | 1 << unit
-    rows, built = sizes.rows(units), sizes.build_rows(unit)
+    rows, built = sizes.rows(units), sizes.built[unit]
     # Either side can be built: what an attachment keeps are rows of the left one, in a stream or in a table.
     small, big = (built, left.rows) if built < left.rows else (left.rows, built)
     cost = left.cost + rows + BUILD_COST * small + PROBE_COST * big
@@ -127,139 +132,45 @@ def _reach(neighbours: list[int], units: int) -> int:
     return mask
 
 
-class _TooManyPairs(Exception):
-    """The exhaustive search would take too long."""
+def _exhaustive(sizes: Sizes, part: int, pair_count_max: int) -> Step | None:
+    """The cheapest of all orders of `part`; None if there are too many to compare."""
+    if sizes.count > _orders.UNITS_MAX:
+        return None
+    return _orders.cheapest(
+        part, sizes.neighbours, sizes.needs, sizes.rows, sizes.built, pair_count_max, BUILD_COST, PROBE_COST, Step
+    )
 
 
-class _Search:
-    """The search over one connected part."""
-
-    def __init__(self, sizes: Sizes, pair_count_max: int) -> None:
-        self._sizes = sizes
-        self._pairs_left = pair_count_max
-        self._best: dict[int, Step] = {}
-        self._reached: dict[int, int] = {}
-
-    def exhaustive(self, part: int) -> Step | None:
-        """The cheapest of all orders of `part`; None if there are too many to compare."""
-        for unit in _bits(part):
-            if not self._sizes.needs[unit]:
-                self._best[1 << unit] = Step(1 << unit, self._sizes.rows(1 << unit), 0.0)
-        try:
-            for unit in reversed(_bits(part)):
-                single, before = 1 << unit, (2 << unit) - 1
-                self._pair_up(single)
-                self._grow(single, before)
-        except _TooManyPairs:
-            return None
-        return self._best.get(part)
-
-    def _around(self, units: int) -> int:
-        """The units that connect to `units`, without these."""
-        found = self._reached.get(units)
-        if found is None:
-            found = self._reached[units] = _reach(self._sizes.neighbours, units) & ~units
-        return found
-
-    def _grow(self, units: int, excluded: int) -> None:
-        """Meets every connected set that contains `units` and nothing excluded beyond it."""
-        around = self._around(units) & ~excluded
-        if not around:
-            return
-        subset = around & -around
-        while subset:
-            self._pair_up(units | subset)
-            subset = (subset - around) & around
-        subset = around & -around
-        while subset:
-            self._grow(units | subset, excluded | around)
-            subset = (subset - around) & around
-
-    def _pair_up(self, units: int) -> None:
-        """Meets every connected set that connects to `units` and comes after it."""
-        excluded = units | ((units & -units) - 1)
-        around = self._around(units) & ~excluded
-        for unit in reversed(_bits(around)):
-            single = 1 << unit
-            self._consider(units, single)
-            self._extend(units, single, excluded | (around & ((single << 1) - 1)))
-
-    def _extend(self, units: int, other: int, excluded: int) -> None:
-        around = self._around(other) & ~excluded
-        if not around:
-            return
-        subset = around & -around
-        while subset:
-            self._consider(units, other | subset)
-            subset = (subset - around) & around
-        subset = around & -around
-        while subset:
-            self._extend(units, other | subset, excluded | around)
-            subset = (subset - around) & around
-
-    def _consider(self, first: int, second: int) -> None:
-        """Compares the join of the two sets with what is known for their union."""
-        self._pairs_left -= 1
-        if self._pairs_left < 0:
-            raise _TooManyPairs
-        left, right = self._best.get(first), self._best.get(second)
-        if left is None or right is None:
-            step = self._attach(left, second) if right is None else self._attach(right, first)
-        elif left.rows >= right.rows:
-            step = _joined(self._sizes, left, right)
+def _greedy(sizes: Sizes, part: int) -> Step:
+    """Joins the pair with the fewest resulting rows until one is left."""
+    units = columns_in(part)
+    needs = sizes.needs
+    steps = [Step(1 << unit, sizes.rows(1 << unit), 0.0) for unit in units if not needs[unit]]
+    waiting = [unit for unit in units if needs[unit]]
+    while len(steps) > 1 or waiting:
+        best: tuple[float, Step, Step, int | None] | None = None
+        for index, left in enumerate(steps):
+            around = _reach(sizes.neighbours, left.units)
+            for right in steps[index + 1 :]:
+                if around & right.units:
+                    rows = sizes.rows(left.units | right.units)
+                    if best is None or rows < best[0]:
+                        best = (rows, left, right, None)
+            for unit in waiting:
+                if not needs[unit] & ~left.units:
+                    rows = sizes.rows(left.units | 1 << unit)
+                    if best is None or rows < best[0]:
+                        best = (rows, left, left, unit)
+        if best is None:
+            # Connected only through what is not there yet: a cross product of the two smallest.
+            steps.sort(key=lambda step: step.rows)
+            best = (0.0, steps[0], steps[1], None)
+        _, left, right, attached = best
+        if attached is None:
+            made = _joined(sizes, *_smaller_last(left, right))
         else:
-            step = _joined(self._sizes, right, left)
-        if step is not None:
-            known = self._best.get(step.units)
-            if known is None or step.cost < known.cost:
-                self._best[step.units] = step
-
-    def _attach(self, left: Step | None, units: int) -> Step | None:
-        """`left` with the attachment that `units` consists of, when it is one whose needs are met."""
-        unit = units.bit_length() - 1
-        if left is None or units != 1 << unit or self._sizes.needs[unit] & ~left.units:
-            return None
-        return _attached(self._sizes, left, unit)
-
-    def greedy(self, part: int) -> Step:
-        """Joins the pair with the fewest resulting rows until one is left."""
-        units = _bits(part)
-        needs = self._sizes.needs
-        steps = [Step(1 << unit, self._sizes.rows(1 << unit), 0.0) for unit in units if not needs[unit]]
-        waiting = [unit for unit in units if needs[unit]]
-        while len(steps) > 1 or waiting:
-            best: tuple[float, Step, Step, int | None] | None = None
-            for index, left in enumerate(steps):
-                around = self._around(left.units)
-                for right in steps[index + 1 :]:
-                    if around & right.units:
-                        rows = self._sizes.rows(left.units | right.units)
-                        if best is None or rows < best[0]:
-                            best = (rows, left, right, None)
-                for unit in waiting:
-                    if not needs[unit] & ~left.units:
-                        rows = self._sizes.rows(left.units | 1 << unit)
-                        if best is None or rows < best[0]:
-                            best = (rows, left, left, unit)
-            if best is None:
-                # Connected only through what is not there yet: a cross product of the two smallest.
-                steps.sort(key=lambda step: step.rows)
-                best = (0.0, steps[0], steps[1], None)
-            _, left, right, attached = best
-            if attached is None:
-                made = _joined(self._sizes, *_smaller_last(left, right))
-            else:
-                made = _attached(self._sizes, left, attached)
-                waiting.remove(attached)
-            steps = [step for step in steps if step is not left and step is not right]
-            steps.append(made)
-        return steps[0]
-
-
-def _bits(mask: int) -> list[int]:
-    positions = []
-    while mask:
-        low = mask & -mask
-        positions.append(low.bit_length() - 1)
-        mask ^= low
-    return positions
+            made = _attached(sizes, left, attached)
+            waiting.remove(attached)
+        steps = [step for step in steps if step is not left and step is not right]
+        steps.append(made)
+    return steps[0]

@@ -1,7 +1,8 @@
 """How many rows any set of units of a join graph gives.
 
 The figure is a product over what is in the set: rows of leaves, shares of equality classes and predicates, and what
-attachments keep or multiply. So it is the same for every order of the set, and cheap.
+attachments keep or multiply. So it is the same for every order of the set, and cheap; it is computed in C++
+(`native/orders`), from what is found out here.
 
 An equality class among k members keeps one in the product of their k-1 larger domains (every value of a smaller domain
 occurs in the larger ones). Two relations that share several classes are compared by a key of several columns; as
@@ -11,12 +12,14 @@ these are hardly independent, the tuples are counted instead, and the product is
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import combinations
 from typing import Final
 
 from bireme.plan import tree
 from bireme.plan.expr import Expr
 from bireme.plan.relation import Join, JoinKind, Rel
+from bireme.plan.rules import _orders
 from bireme.plan.rules.order_joins_graph import Attachment, EqualityClass, JoinGraph
 from bireme.plan.statistics import matching, predicate
 from bireme.plan.statistics.column import overlap
@@ -39,51 +42,24 @@ class GraphSizes:
         self.count = len(graph.units)
         self.needs = [unit.attachment.needs if unit.attachment else 0 for unit in graph.units]
         self.neighbours = _neighbours(graph)
-        self._built = [estimator.rows(unit.rel) for unit in graph.units]
+        self.built = [estimator.rows(unit.rel) for unit in graph.units]
         # All of these as logarithms: the product of the rows of fifty tables has no place in a float.
-        self._classes = [_class_domains(graph, estimator, group) for group in graph.classes]
-        self._factors: list[tuple[int, float]] = [
+        classes = [_class_domains(graph, estimator, group) for group in graph.classes]
+        factors: list[tuple[int, float]] = [
             *[(found.units, _log(self._predicate_share(found.expr, found.units))) for found in graph.predicates],
             *[(mask, _log(factor)) for mask, factor in (*_corrections(graph, estimator), *graph.dependent)],
         ]
         # What a unit alone multiplies the rows by: a leaf by its own, an attachment by what it keeps or adds.
-        self._single = [
-            _log(self._attachment_factor(index) if unit.attachment else self._built[index])
+        single = [
+            _log(self._attachment_factor(index) if unit.attachment else self.built[index])
             for index, unit in enumerate(graph.units)
         ]
-        self._known: dict[int, float] = {}
+        self._rows = _orders.product(single, classes, factors, _LOG_ROWS_MAX)
 
-    def build_rows(self, unit: int) -> float:
-        """The rows of a unit's own relation."""
-        return self._built[unit]
-
-    def rows(self, units: int) -> float:
-        """The rows of the joined units, at least one."""
-        found = self._known.get(units)
-        if found is None:
-            found = self._known[units] = math.exp(min(max(0.0, self._log_rows(units)), _LOG_ROWS_MAX))
-        return found
-
-    def _log_rows(self, units: int) -> float:
-        rows = 0.0
-        left = units
-        while left:
-            low = left & -left
-            rows += self._single[low.bit_length() - 1]
-            left ^= low
-        for members in self._classes:
-            smallest_seen = True
-            # Ascending by domain: all but the first that is here divide.
-            for mask, domain in members:
-                if not mask & ~units:
-                    if smallest_seen:
-                        smallest_seen = False
-                    else:
-                        rows -= domain
-        for mask, factor in self._factors:
-            if not mask & ~units:
-                rows += factor
-        return rows
+    @property
+    def rows(self) -> Callable[[int], float]:
+        """Gives the rows of the joined units, at least one."""
+        return self._rows
 
     def _predicate_share(self, expr: Expr, units: int) -> float:
         if not units:
@@ -225,9 +201,8 @@ def _corrections(graph: JoinGraph, estimator: Estimator) -> list[tuple[int, floa
         return unit
 
     corrections = []
-    leaves = [index for index, unit in enumerate(graph.units) if unit.attachment is None]
-    members = [_leaf_members(graph, index) for index in leaves]
-    for (first, of_first), (second, of_second) in combinations(zip(leaves, members, strict=True), 2):
+    members = sorted(_leaf_members(graph).items())
+    for (first, of_first), (second, of_second) in combinations([each for each in members if len(each[1]) > 1], 2):
         shared = [number for number in of_first if number in of_second]
         if len(shared) < 2 or root(first) == root(second):
             continue
@@ -244,12 +219,15 @@ def _corrections(graph: JoinGraph, estimator: Estimator) -> list[tuple[int, floa
     return corrections
 
 
-def _leaf_members(graph: JoinGraph, leaf: int) -> dict[int, Expr]:
-    """By class, the first member that reads this leaf alone, over its own columns."""
-    found: dict[int, Expr] = {}
+def _leaf_members(graph: JoinGraph) -> dict[int, dict[int, Expr]]:
+    """By leaf and class, the first member that reads this leaf alone, over its own columns."""
+    found: dict[int, dict[int, Expr]] = {}
     for number, group in enumerate(graph.classes):
         for member, units in zip(group.members, group.units, strict=True):
-            if units == 1 << leaf:
-                found[number] = tree.shift(member, -graph.units[leaf].start)
-                break
+            leaf = units.bit_length() - 1
+            unit = graph.units[leaf]
+            if units == 1 << leaf and unit.attachment is None:
+                own = found.setdefault(leaf, {})
+                if number not in own:
+                    own[number] = tree.shift(member, -unit.start)
     return found

@@ -153,17 +153,17 @@ class _Pruning:
         match rel:
             case Scan():
                 return _scan(rel, wanted)
+            case Join():
+                return self._join(rel, wanted)
+            case Project():
+                return self._project(rel, wanted)
+            case Filter():
+                form = (self._tight if isinstance(rel.input, Join) else self._loose)(rel, wanted)
+                return Form(Filter(form.rel, self._expr(rel.predicate, form.positions)), form.width, form.positions)
             case Values(rows):
                 kept = columns_in(wanted)
                 values = tuple([tuple([row[index] for index in kept]) for row in rows])
                 return Form(Values(values, rel.schema.select(kept)), len(kept), _compact(kept))
-            case Project():
-                return self._project(rel, wanted)
-            case Filter(source, predicate):
-                form = (self._tight if isinstance(source, Join) else self._loose)(rel, wanted)
-                return form._replace(rel=Filter(form.rel, self._expr(predicate, form.positions)))
-            case Join():
-                return self._join(rel, wanted)
             case Aggregate():
                 return self._aggregate(rel, wanted)
             case Window():
@@ -284,15 +284,19 @@ class _Pruning:
 def _asked(rel: Rel, wanted: int) -> tuple[int, ...]:
     """The columns of its inputs that `rel` needs to give `wanted`."""
     match rel:
-        case Project(_, exprs):
-            return (mask_of([exprs[index] for index in columns_in(wanted)]),)
-        case Filter(_, predicate):
-            return (wanted | column_mask(predicate),)
+        case Scan():
+            return ()
         case Join():
             return _asked_by_join(rel, wanted)
-        case Aggregate(_, keys):
+        case Project():
+            return (mask_of([rel.exprs[index] for index in columns_in(wanted)]),)
+        case Filter():
+            return (wanted | column_mask(rel.predicate),)
+        case Aggregate():
             parts = [part for call in _kept_calls(rel, wanted) for part in operands(call)]
-            return (mask_of([*keys, *parts]),)
+            return (mask_of([*rel.keys, *parts]),)
+        case Sort():
+            return (wanted | mask_of([key.expr for key in rel.keys]),)
         case Window(source, calls):
             width = len(source.schema)
             kept = [call for index, call in enumerate(calls, start=width) if wanted >> index & 1]
@@ -301,8 +305,6 @@ def _asked(rel: Rel, wanted: int) -> tuple[int, ...]:
         case Unnest(_, unnest_kept, lists):
             read = [place for index, place in enumerate(unnest_kept) if wanted >> index & 1]
             return (sum({1 << place for place in (*read, *lists)}),)
-        case Sort(_, sort_keys):
-            return (wanted | mask_of([key.expr for key in sort_keys]),)
         case RowNumbers(source):
             return (wanted & ((1 << len(source.columns)) - 1),)
         case Assume(_, one, other):

@@ -12,7 +12,7 @@ from typing import Final
 from bireme.data.schema import Schema
 from bireme.plan.context import PlanContext
 from bireme.plan.expr import Expr, Literal, SortKey
-from bireme.plan.relation import Aggregate, Filter, Join, Limit, Project, Rel, Sort, Values
+from bireme.plan.relation import Aggregate, Filter, Join, Limit, Project, Rel, Scan, Sort, Values
 from bireme.plan.rules.fold import Folder, only_true
 from bireme.plan.rules.implied_keys import without_implied_keys
 from bireme.plan.tree import FALSE, TRUE, map_operands, map_relations
@@ -37,16 +37,18 @@ class _Simplifying:
 
     def relation(self, rel: Rel) -> Rel:
         match rel:
-            case Filter(source, predicate):
-                return self._filter(rel, only_true(self._folder(source.schema)(predicate)))
+            case Scan():
+                return rel
+            case Filter():
+                return self._filter(rel, only_true(self._folder(rel.input.schema)(rel.predicate)))
             case Join():
                 return self._join(rel)
-            case Sort(source, keys, limit, offset):
-                return self._sort(source, keys, limit, offset)
-            case Limit(source, None, 0):
-                return source
-            case Limit(_, 0):
-                return Values((), rel.schema)
+            case Sort():
+                return self._sort(rel.input, rel.keys, rel.limit, rel.offset)
+            case Limit():
+                if rel.limit is None and not rel.offset:
+                    return rel.input
+                return Values((), rel.schema) if rel.limit == 0 else rel
             case Aggregate():
                 rel = _aggregate(rel)
                 folded = map_operands(rel, self._folder(rel.input.schema))

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Context, Decimal, Inexact
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from bireme.data.node import Node, node
 from bireme.data.types import DataType, Kind
 from bireme.plan.expr import Aggregation, Call, Case, Cast, Column, Expr, Literal, ScalarSubquery, Value
 from bireme.plan.relation import (
@@ -36,7 +37,8 @@ _EXACT: Final = Context(prec=80, traps=[Inexact])
 _LEFT_ROWS: Final = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK, JoinKind.SINGLE})
 
 
-class Range(NamedTuple):
+@node
+class Range(Node):
     """The least and the greatest scaled integer a value can be."""
 
     low: int
@@ -181,12 +183,13 @@ def _call_range(function: str, args: Sequence[Expr], kind: DataType, found: Sequ
                 right = Range(-right.high, -right.low)
             return Range(left.low + right.low, left.high + right.high)
         case "multiply" if sum(scales) == kind.scale:
-            corners = [a * b for a in known[0] for b in known[1]]
+            left, right = known
+            corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
             return Range(min(corners), max(corners))
         case "negate" if scales == [kind.scale]:
             return Range(-known[0].high, -known[0].low)
         case "abs" if scales == [kind.scale]:
-            low, high = known[0]
+            low, high = known[0].low, known[0].high
             return Range(0 if low <= 0 <= high else min(abs(low), abs(high)), known[0].magnitude)
         case _:
             return None
@@ -199,25 +202,25 @@ def _column_range(bounds: Bounds, rel: Rel, index: int) -> Range | None:
     match rel:
         case Scan():
             return bounds.scanned(rel, index)
+        case Join():
+            width = len(rel.left.schema.fields)
+            if index < width:
+                return bounds.column(rel.left, index)
+            return None if rel.kind is JoinKind.MARK else bounds.column(rel.right, index - width)
+        case Project():
+            return bounds.value(rel.input, rel.exprs[index])
+        case Filter() | Sort() | Limit():
+            return bounds.column(rel.input, index)
+        case Aggregate():
+            return _aggregate_range(bounds, rel, index)
         case Values(rows):
             return union([bounds.value(rel, row[index]) for row in rows]) if rows else _NONE_OR_ZERO
-        case Project(source, exprs):
-            return bounds.value(source, exprs[index])
-        case Filter(source) | Sort(source) | Limit(source):
-            return bounds.column(source, index)
         case Window(source):
             return bounds.column(source, index) if index < len(source.schema.fields) else None
         case Unnest(source, kept):
             return bounds.column(source, kept[index]) if index < len(kept) else None
         case Union(sources):
             return union([bounds.column(source, index) for source in sources])
-        case Join(left, right):
-            width = len(left.schema.fields)
-            if index < width:
-                return bounds.column(left, index)
-            return None if rel.kind is JoinKind.MARK else bounds.column(right, index - width)
-        case Aggregate():
-            return _aggregate_range(bounds, rel, index)
         case _:
             return None
 
@@ -260,18 +263,19 @@ def _rows_max(bounds: Bounds, rel: Rel) -> int | None:
             return bounds.table(rel).rows
         case Values():
             return len(rel.rows)
-        case Project(source) | Filter(source) | Window(source):
-            return bounds.rows(source)
-        case Sort(source, _, limit, _) | Limit(source, limit, _):
-            rows = bounds.rows(source)
+        case Project() | Filter() | Window():
+            return bounds.rows(rel.input)
+        case Sort() | Limit():
+            rows, limit = bounds.rows(rel.input), rel.limit
             return limit if rows is None else rows if limit is None else min(rows, limit)
         case Union(sources):
             counts = [bounds.rows(source) for source in sources]
             return None if None in counts else sum([count for count in counts if count is not None])
-        case Aggregate(source, keys, _, _, sets):
-            if not keys and sets is None:
+        case Aggregate():
+            sets = rel.grouping_sets
+            if not rel.keys and sets is None:
                 return 1
-            rows = bounds.rows(source)
+            rows = bounds.rows(rel.input)
             return None if rows is None else max(1, rows) * len(sets) if sets is not None else rows
         case Join():
             return _join_rows_max(bounds, rel)
@@ -300,16 +304,17 @@ def is_unique(rel: Rel, exprs: Sequence[Expr]) -> bool:
     columns = {expr.index for expr in exprs if isinstance(expr, Column)}
     while True:
         match rel:
-            case Filter(source) | Sort(source) | Limit(source):
-                rel = source
-            case Project(source, outputs):
-                taken: list[Any] = [outputs[index] for index in columns]
+            case Filter() | Sort() | Limit():
+                rel = rel.input
+            case Project():
+                taken: list[Any] = [rel.exprs[index] for index in columns]
                 columns = {expr.index for expr in taken if isinstance(expr, Column)}
-                rel = source
-            case Join(left, _) if rel.kind in _LEFT_ROWS:
-                columns = {index for index in columns if index < len(left.schema.fields)}
-                rel = left
-            case Aggregate(_, keys, _, _, None):
-                return columns.issuperset(range(len(keys)))
+                rel = rel.input
+            case Join() if rel.kind in _LEFT_ROWS:
+                width = len(rel.left.schema.fields)
+                columns = {index for index in columns if index < width}
+                rel = rel.left
+            case Aggregate() if rel.grouping_sets is None:
+                return columns.issuperset(range(len(rel.keys)))
             case _:
                 return False
