@@ -9,13 +9,15 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bireme.data import node
 from bireme.data.schema import Schema
-from bireme.data.types import BOOL, FLOAT64, INT64, STRING, Field
-from bireme.plan.expr import Call, Column, Expr, Literal
-from bireme.plan.relation import Limit, Union, Values
-from bireme.plan.tree import column_mask, equal, remap, shift, substitute, with_inputs
+from bireme.data.types import BOOL, FLOAT64, INT64, STRING, DataType, Field, Kind, decimal
+from bireme.plan.expr import Call, Column, Expr, Literal, ScalarSubquery
+from bireme.plan.relation import Filter, Limit, Union, Values
+from bireme.plan.tree import column_mask, columns_in, equal, mask_of, remap, shift, substitute, with_inputs
 
 # As in native/nodes/table.hpp.
 _NODES_KEPT = 16_384
@@ -161,3 +163,48 @@ def test_a_union_may_read_fewer_relations_and_others_as_many_as_they_do() -> Non
     assert with_inputs(union, rows[:2]) is Union(tuple(rows[:2]))
     with pytest.raises(ValueError, match="reads 1 relations, and is given 2"):
         with_inputs(Limit(rows[0], 1), rows[:2])
+
+
+@given(st.sets(st.integers(0, 200)))
+def test_the_positions_in_a_mask_are_those_of_its_bits(positions: set[int]) -> None:
+    mask = sum(1 << position for position in positions)
+    assert columns_in(mask) == sorted(positions)
+    assert mask_of([Column(position, INT64) for position in positions]) == mask
+    assert mask_of(iter([Call("negate", (Column(position, INT64),), INT64) for position in positions])) == mask
+
+
+def test_what_is_no_mask_is_refused() -> None:
+    for wrong, error in [(-1, ValueError), (1.5, TypeError), ("1", TypeError)]:
+        with pytest.raises(error):
+            columns_in(wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        mask_of([1])  # type: ignore[list-item]
+
+
+def test_calls_of_an_associative_function_are_flattened_without_repetitions() -> None:
+    a, b, c = [Column(index, BOOL) for index in range(3)]
+    other = Call("or", (a, Call("and", (b, c), BOOL)), BOOL)
+    nested = Call("and", (a, Call("and", (b, a, Call("and", (other, b), BOOL)), BOOL)), BOOL)
+    assert node.flattened(nested, "and") == [a, b, other]
+    assert node.flattened(other, "and") == [other]
+    assert node.flattened(a, "and") == [a]
+
+
+def test_a_relation_is_read_twice_where_two_relations_or_subqueries_read_it() -> None:
+    rows = Values(((Literal(1, INT64),),), Schema((Field("x", INT64),)))
+    limit = Limit(rows, 1)
+    asking = Filter(Limit(limit, 5), equal(Column(0, INT64), ScalarSubquery(limit, INT64)))
+    assert node.read_twice(asking) == {limit}
+    assert node.read_twice(Union((rows, limit, limit))) == {rows, limit}
+    assert node.read_twice(Union((rows, limit, limit)), {Limit}) == {limit}
+    assert node.read_twice(Limit(limit, 2)) == frozenset()
+
+
+def test_long_decimals_are_known_of_all_that_reads_them() -> None:
+    long, short = decimal(19, 2), decimal(18, 2)
+    rows = [Values(((Literal(None, kind),),), Schema((Field("x", kind),))) for kind in (short, long)]
+    assert [node.holds_decimal128(each) for each in (short, long, *rows)] == [False, True, False, True]
+    assert node.holds_decimal128(Limit(Union(tuple(rows)), 1))
+    assert not node.holds_decimal128(Limit(rows[0], 1))
+    assert node.holds_decimal128(Call("is_null", (ScalarSubquery(rows[1], INT64),), BOOL))
+    assert node.holds_decimal128(Schema((Field("x", DataType(Kind.LIST, children=(Field("", long),))),)))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bireme.plan.rules import _orders
 from bireme.plan.rules.order_joins_search import BUILD_COST, PROBE_COST, Step, best_order
 
 
@@ -168,3 +169,52 @@ def test_parts_that_nothing_connects_are_joined_last():
     found = best_order(sizes)
     assert found.right.units == 0b100
     assert found.units == 0b111
+
+
+def test_a_graph_of_more_units_than_a_machine_word_has_bits_is_ordered_whole():
+    for count in (63, 64, 65, 130):
+        chain = DrawnSizes([1000.0] * count, {(unit, unit + 1): 1e-3 for unit in range(count - 1)}, [0] * count)
+        found = best_order(chain, pair_count_max=10)
+        check_tree(chain, found)
+        assert found.units == (1 << count) - 1
+
+
+def test_the_last_units_of_a_machine_word_are_searched():
+    chain = DrawnSizes([100.0] * 64, {(62, 63): 1e-3, (61, 62): 1e-1}, [0] * 64)
+    found = best_order(chain)
+    check_tree(chain, found)
+    assert found.units == (1 << 64) - 1
+
+
+def test_what_asking_for_rows_raises_comes_out_of_the_search():
+    class Failing(DrawnSizes):
+        def rows(self, units):
+            if units.bit_count() > 2:
+                raise ZeroDivisionError
+            return super().rows(units)
+
+    with pytest.raises(ZeroDivisionError):
+        best_order(Failing([1.0] * 4, {(unit, unit + 1): 0.5 for unit in range(3)}, [0] * 4))
+
+
+def product_by_definition(single, classes, factors, units):
+    logs = sum(single[unit] for unit in bits(units))
+    for members in classes:
+        logs -= sum([log for mask, log in members if not mask & ~units][1:])
+    logs += sum(log for mask, log in factors if not mask & ~units)
+    return max(1.0, math.exp(min(logs, 300.0)))
+
+
+@pytest.mark.parametrize("count", [5, 64, 70])
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_the_rows_of_a_set_are_the_product_of_what_is_in_it(count, data):
+    logs = st.floats(-20, 20)
+    masks = st.integers(0, (1 << count) - 1) | st.sampled_from([1, 3, 1 << (count - 1)])
+    single = data.draw(st.lists(logs, min_size=count, max_size=count))
+    classes = data.draw(st.lists(st.lists(st.tuples(masks, logs), max_size=3), max_size=3))
+    factors = data.draw(st.lists(st.tuples(masks, logs), max_size=3))
+    rows = _orders.product(single, classes, factors, 300.0)
+    for units in data.draw(st.lists(masks, min_size=1, max_size=5)):
+        for _ in range(2):
+            assert rows(units) == pytest.approx(product_by_definition(single, classes, factors, units))
