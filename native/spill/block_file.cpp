@@ -14,9 +14,9 @@ namespace bireme {
 
 namespace {
 
-// One call's worth of a write: large enough for a device to be busy, small enough that several threads need
-// little memory.
-constexpr int64_t kWriteBytes = int64_t{1} << 20;
+// One call's worth: as much as a device takes in one request. Of smaller ones fewer wait at once, as a thread
+// copies in between, and a thread that has to wait for a processor does so after each.
+constexpr int64_t kWriteBytes = int64_t{4} << 20;
 constexpr int64_t kReadBytes = int64_t{4} << 20;
 // What is copied before it is checksummed, while it is in the first cache.
 constexpr int64_t kCopyBytes = 16 * 1024;

@@ -5,12 +5,14 @@ and the session answers the next query.
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,7 +46,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def session(table: Path, folder: Path, **limits: Any) -> Iterator[Session]:
+def session(table: Path, folder: Path | Sequence[Path]) -> Iterator[Session]:
     with bm.connect(threads=2, memory_limit=LIMIT, spill_folder=folder) as opened:
         opened.register("t", str(table))
         yield opened
@@ -91,6 +93,24 @@ def test_a_quota_that_is_met_is_named(table: Path, tmp_path: Path, limit: int) -
         with pytest.raises(SpillFailed, match=r"may take no more|would pass the limit"):
             opened.sql(QUERY).collect()
         check_next_query(opened)
+
+
+def test_a_read_only_spill_folder_is_named(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, is_read_only = os.open, [True]
+
+    def refusing(path: Any, flags: int, *mode: Any, **options: Any) -> int:
+        if is_read_only[0] and flags & os.O_CREAT and str(path).startswith(str(tmp_path)):
+            raise OSError(errno.EROFS, "Read-only file system")
+        return real(path, flags, *mode, **options)
+
+    # Permissions would not do: the superuser may write everywhere.
+    monkeypatch.setattr(os, "open", refusing)
+    with session(table, tmp_path) as opened:
+        with pytest.raises(SpillFailed, match="Read-only file system; make it writable or choose another folder"):
+            opened.sql(QUERY).collect()
+        check_next_query(opened)
+        is_read_only[0] = False
+        check_answer(opened.sql(QUERY).collect())
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, name: str, how: Callable[[Any], Any]) -> None:
@@ -169,6 +189,59 @@ def test_a_flipped_bit_or_a_torn_write_never_gives_a_wrong_row(
             opened.sql(QUERY).collect()
         check_next_query(opened)
         check_answer(opened.sql(QUERY).collect())
+
+
+def folder_of(descriptor: int) -> str:
+    """The name of the spill folder that a file lies in."""
+    return Path(f"/proc/self/fd/{descriptor}").resolve().parent.parent.name
+
+
+@pytest.mark.parametrize("how", ["it takes nothing", "it fills up", "it goes away"])
+def test_of_several_folders_one_may_fail(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    left = [0 if how == "it takes nothing" else 1_500_000]
+
+    def choosy(real: Any) -> Any:
+        def write(files: Any, descriptor: int, offset: int, pieces: Any) -> Any:
+            if folder_of(descriptor) == "bad":
+                left[0] -= sum(map(len, pieces))
+                if left[0] < 0 and how == "it goes away":
+                    left[0] = 1 << 40
+                    shutil.rmtree(tmp_path / "bad")
+                if left[0] < 0:
+                    raise OSError(errno.ENOSPC, "No space left on device")
+            return real(files, descriptor, offset, pieces)
+
+        return write
+
+    failing(monkeypatch, "write", choosy)
+    with session(table, [tmp_path / "bad", tmp_path / "good"]) as opened:
+        if how == "it goes away":
+            # What lay there is lost with it.
+            with pytest.raises(SpillFailed, match=r"'.*bad'|is gone"):
+                opened.sql(QUERY).collect()
+            assert opened.sql("select count(*) as n from t where v < 10").collect().to_pydict() == {"n": [10]}
+        else:
+            text = opened.sql(QUERY).explain(analyze=True)
+            assert "bad" in text
+            assert "others are tried" in text
+            check_answer(opened.sql(QUERY).collect())
+        check_next_query(opened)
+        check_answer(opened.sql(QUERY).collect())
+    assert not any((tmp_path / "good").iterdir())
+
+
+def test_compressed_spills_are_told_and_answer_the_same(table: Path, tmp_path: Path) -> None:
+    with bm.connect(threads=2, memory_limit=LIMIT, spill_folder=tmp_path, spill_compression="lz4") as opened:
+        opened.register("t", str(table))
+        check_answer(opened.sql(QUERY).collect())
+        assert "of processors" in opened.sql(QUERY).explain(analyze=True)
+        down = opened.statistics().moves[Tier.DEVICE, Tier.DISK]
+        assert down.compressed_count > 0
+        assert down.compressed_stored_bytes < down.compressed_bytes
+        assert down.compress_seconds > 0
+        check_next_query(opened)
 
 
 def test_a_slow_disk_only_makes_it_slow(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from bireme.backends.native import _kernels
 from bireme.data.spill_run import Found, Sample, Written
 from bireme.units import MIB
 
-_CALL_BYTES: Final = MIB
+_CALL_BYTES: Final = 4 * MIB
 
 
 class NativeSpillFrames:
@@ -37,7 +37,7 @@ class NativeSpillFrames:
 
 
 class NativeSpillFiles:
-    """Writes through a buffer of a megabyte a call; reads into the memory that the batch then lives in."""
+    """Writes through a buffer of four megabytes a call; reads into the memory that the batch then lives in."""
 
     direct = True
     scratch_bytes = _CALL_BYTES + 2 * _kernels.FRAME_BYTES

@@ -115,7 +115,7 @@ class Mover:
         """Moves a marked batch up to DEVICE, into `room`, which becomes its reservation. Raises StorageError."""
         started, old = self._clock.now(), entry.batch
         try:
-            with self._scratch(old):
+            with self._scratch(old, is_needed=old.tier is Tier.DISK and old.body.compressed):
                 content = await self._counted(self._run(self._read, old))
             if content.num_rows != old.rows:
                 raise EngineBug(f"{old!r} came back from {old.tier.name} with {content.num_rows} rows")
@@ -174,9 +174,10 @@ class Mover:
             raise
         return old.moved(Tier.DISK, ticket), reservation
 
-    def _scratch(self, batch: Batch) -> Reservation:
+    def _scratch(self, batch: Batch, *, is_needed: bool = True) -> Reservation:
         """What the spill store takes beside the batch: a fact, since it is how room is made."""
-        return self._ledger.take(Tier.DEVICE, min(self._spill.scratch_bytes, batch.nbytes), Use.BUFFER)
+        nbytes = min(self._spill.scratch_bytes, batch.nbytes) if is_needed else 0
+        return self._ledger.take(Tier.DEVICE, nbytes, Use.BUFFER)
 
     async def _pin(self, old: Batch, pool: PinnedPool) -> tuple[Batch, Reservation] | None:
         packed = await self._run(pack_joined, old.content)
