@@ -135,15 +135,32 @@ void add_chunks(JoinBuild& self, int64_t sequence, nb::sequence keys_sources, nb
   self.add(sequence, std::move(keys), std::move(columns));
 }
 
-// (columns, [(position, entries of its dictionary)]), or None
-nb::object take_payload(JoinBuild& self) {
-  if (!self.has_payload()) return nb::none();
-  JoinPayload::Result payload = self.take_payload();
+// (columns, [(position, entries of its dictionary)])
+nb::object exported(JoinedChunks::Result joined) {
   nb::list dictionaries;
-  for (auto& [position, entries] : payload.dictionaries) {
+  for (auto& [position, entries] : joined.dictionaries) {
     dictionaries.append(nb::make_tuple(position, nb::cast(Exported(std::move(entries)))));
   }
-  return nb::make_tuple(Exported(std::move(payload.columns), payload.rows), dictionaries);
+  return nb::make_tuple(Exported(std::move(joined.columns), joined.rows), dictionaries);
+}
+
+nb::object take_payload(JoinBuild& self) {
+  return self.has_payload() ? exported(self.take_payload()) : nb::none();
+}
+
+nb::object concat(nb::sequence sources) {
+  const std::vector<Batch> batches = import_all(sources);
+  std::vector<const Batch*> chunks;
+  for (const Batch& batch : batches) chunks.push_back(&batch);
+  if (chunks.empty() || !JoinedChunks::possible(chunks)) return nb::none();
+  JoinedChunks::Result result;
+  {
+    nb::gil_scoped_release unlocked;
+    JoinedChunks joined(chunks);
+    for (size_t chunk = 0; chunk < chunks.size(); ++chunk) joined.copy(chunk);
+    result = joined.take();
+  }
+  return exported(std::move(result));
 }
 
 void bind_build(nb::module_& module) {
@@ -156,6 +173,8 @@ void bind_build(nb::module_& module) {
            "True for the one call that ends all work; then the results may be taken, once.")
       .def("take_table", &JoinBuild::take_table)
       .def("take_payload", &take_payload);
+  module.def("concat", &concat, nb::arg("batches"),
+             "The rows of all batches, as from `take_payload`; None where it cannot be done here.");
 }
 
 // ---------------------------------------------------------------------------------------------------- probes

@@ -132,8 +132,8 @@ void JoinBuild::prepare() {
 void JoinBuild::plan_copies() {
   std::vector<const Batch*> columns;
   for (const Chunk& chunk : chunks_) columns.push_back(&chunk.columns);
-  if (columns.size() == 1 || !JoinPayload::possible(columns)) return;
-  payload_ = std::make_unique<JoinPayload>(columns);
+  if (columns.size() == 1 || !JoinedChunks::possible(columns)) return;
+  payload_ = std::make_unique<JoinedChunks>(columns);
   size_t first = 0;
   int64_t rows = 0;
   for (size_t chunk = 0; chunk < chunks_.size(); ++chunk) {

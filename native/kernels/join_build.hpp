@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "arrow/batch.hpp"
-#include "kernels/join_payload.hpp"
+#include "kernels/joined_chunks.hpp"
 #include "kernels/join_table.hpp"
 
 namespace bireme {
@@ -37,7 +37,7 @@ class JoinBuild {
   std::unique_ptr<JoinTable> take_table() { return std::move(table_); }
   // Where the rows are those of one chunk, or have columns that only others can put together, there is none.
   bool has_payload() const { return payload_ != nullptr; }
-  JoinPayload::Result take_payload() { return payload_->take(); }
+  JoinedChunks::Result take_payload() { return payload_->take(); }
 
   // The keys of a part of the build side.
   struct Part {
@@ -77,7 +77,7 @@ class JoinBuild {
   size_t unfinished_ = 0;
   WordSource source_;
   std::unique_ptr<JoinTable> table_;
-  std::unique_ptr<JoinPayload> payload_;
+  std::unique_ptr<JoinedChunks> payload_;
 };
 
 }  // namespace bireme

@@ -130,7 +130,7 @@ void fill(JoinBuild& build, const Rows& rows, Keys keys, int threads) {
   CHECK(ends == 1);
 }
 
-void check_payload(const Rows& rows, JoinPayload::Result payload) {
+void check_payload(const Rows& rows, JoinedChunks::Result payload) {
   CHECK(payload.rows == static_cast<int64_t>(rows.keys.size()));
   const Batch made = batch_of(std::move(payload.columns), payload.rows);
   for (size_t row = 0; row < rows.keys.size(); ++row) {

@@ -332,6 +332,10 @@ class Kernels(Protocol):
         """
         ...
 
+    def joined(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+        """All rows of at least one batch, in order, in one batch; copies unless there is only one."""
+        ...
+
     def take(self, batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
         """The rows at the given positions; a NULL position gives a row of NULLs."""
         ...

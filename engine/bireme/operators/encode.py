@@ -8,8 +8,9 @@ from typing import Final
 
 import pyarrow as pa
 
+from bireme.backends.base import Kernels
 from bireme.data.batch import measure
-from bireme.data.record import joined, record_batch
+from bireme.data.record import record_batch
 from bireme.data.schema import Schema
 from bireme.operators.states import QueryStates
 from bireme.storage.base import BATCH_ROWS_MAX
@@ -24,8 +25,9 @@ _ROW_GROUP_BYTES_MAX: Final = GIB
 class Encode:
     """An `EncodeStep` at work."""
 
-    def __init__(self, schema: Schema, names: Sequence[str], states: QueryStates) -> None:
+    def __init__(self, schema: Schema, names: Sequence[str], kernels: Kernels, states: QueryStates) -> None:
         self._names = names
+        self._kernels = kernels
         self._states = states
         with translated("parquet"):
             self._encoder = RowGroupEncoder(schema.to_result_arrow())
@@ -35,7 +37,7 @@ class Encode:
         found = [batch for batch in batches if batch.num_rows]
         if not found:
             return
-        whole = joined(found)
+        whole = self._kernels.joined(found)
         rows = whole.num_rows
         count = max(round(rows / BATCH_ROWS_MAX), -(-measure(whole) // _ROW_GROUP_BYTES_MAX), 1)
         cuts = [rows * part // count for part in range(count + 1)]

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from bireme.backends.base import Kernels
 from bireme.data.hash_range import HashRange
-from bireme.data.record import compact, joined
+from bireme.data.record import compact
 from bireme.data.schema import Schema
 from bireme.operators.filter_project import KeyColumns
 from bireme.operators.states import KeySample, QueryStates
@@ -59,6 +59,7 @@ class RangeCuts:
         self, keys: Sequence[SortKey], sample: KeySample, schema: Schema, kernels: Kernels, states: QueryStates
     ) -> None:
         self._order = KeyOrder(keys, schema, kernels, states)
+        self._kernels = kernels
         self._states = states
         self._sample = sample
         self._lock = threading.Lock()
@@ -79,7 +80,7 @@ class RangeCuts:
                 if piece.num_rows:
                     pieces.setdefault(part, []).append(compact(piece))
         for part, some in pieces.items():
-            yield part, joined(some)
+            yield part, self._kernels.joined(some)
 
     def _known_splitters(self, within: HashRange, into: int) -> pa.RecordBatch | None:
         with self._lock:
@@ -99,4 +100,4 @@ class RangeCuts:
             return found
         with self._sample.lock:
             placed = self._sample.placed.get(within.number, [])
-        return joined(placed) if placed else None
+        return self._kernels.joined(placed) if placed else None

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from bireme.backends.base import GroupTable, Kernels
 from bireme.data.hash_range import HashRange
-from bireme.data.record import compact, joined, record_batch, slices
+from bireme.data.record import compact, record_batch, slices
 from bireme.operators.states import QueryStates
 from bireme.plan.physical import MergeGroupsStep
 from bireme.plan.states import is_holistic, is_input
@@ -64,7 +64,7 @@ class MergeGroups:
                 if piece.num_rows:
                     pieces.setdefault((_is_rows(batch), part), []).append(compact(piece))
         for (_, part), some in pieces.items():
-            yield part, joined(some)
+            yield part, self._kernels.joined(some)
 
     def add(self, batches: Iterable[pa.RecordBatch], sequence: int) -> None:
         """Takes some batches of partition `sequence`, after those that it has had."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from bireme.backends.base import Kernels
 from bireme.data.batch import measure
-from bireme.data.record import concat, joined, record_batch, select
+from bireme.data.record import empty, record_batch, select
 from bireme.data.schema import Schema
 from bireme.operators.filter_project import FilterProject, KeyColumns
 from bireme.operators.scalar_value import literal_of
@@ -48,7 +48,7 @@ class Order:
 
     def first(self, batches: Sequence[pa.RecordBatch], limit: int | None, offset: int = 0) -> pa.RecordBatch:
         """The rows of all batches in order; with `limit` only that many after the first `offset`."""
-        batch = concat(batches, self._schema)
+        batch = self._kernels.joined(batches) if batches else empty(self._schema)
         wanted = None if limit is None else limit + offset
         rows = self._kernels.sort_rows(
             self._keys.run(batch), descending=self._descending, nulls_first=self._nulls_first, limit=wanted
@@ -59,7 +59,7 @@ class Order:
         """As `first`, in batches of bounded size with memory of their own. Rows are copied column by column, so that
         hardly more is needed than what comes and what goes.
         """
-        keys = joined([self._keys.run(batch) for batch in batches]) if batches else None
+        keys = self._kernels.joined([self._keys.run(batch) for batch in batches]) if batches else None
         if keys is None or not keys.num_rows:
             return
         wanted = None if limit is None else limit + offset
@@ -77,7 +77,7 @@ class Order:
         columns: list[list[pa.Array]] = [[] for _ in orders]
         for index in range(batches[0].num_columns):
             self._states.check()
-            column = joined([select(batch, [index], ("",)) for batch in batches])
+            column = self._kernels.joined([select(batch, [index], ("",)) for batch in batches])
             for taken, rows in zip(columns, orders, strict=True):
                 taken.append(self._kernels.take(column, rows).column(0))
         for taken, rows in zip(columns, orders, strict=True):

@@ -16,7 +16,7 @@ import pyarrow as pa
 from bireme.backends.base import Kernels
 from bireme.data import arrays
 from bireme.data.batch import measure
-from bireme.data.record import joined, plain, record_batch, slices, with_own_dictionaries
+from bireme.data.record import plain, record_batch, slices, with_own_dictionaries
 from bireme.data.schema import Schema
 from bireme.operators.base import Emission, Relievable, Unrelieved
 from bireme.operators.filter_project import KeyColumns
@@ -100,7 +100,7 @@ class Ranges(Unrelieved):
         self._order = KeyOrder(sink.keys, schema, kernels, states)
         self._sample = states.sample(sink.sample)
         found = [batch for batch in self._sample.keys if batch.num_rows]
-        self._splitters = self._order.splitters(joined(found), partitions) if found else None
+        self._splitters = self._order.splitters(kernels.joined(found), partitions) if found else None
         self._sample.keys.clear()
         self._slots = [_Kept() for _ in range(slots + 1)]
 
@@ -145,7 +145,9 @@ class Ranges(Unrelieved):
 
     def _let_go(self, slot: int) -> list[Emission]:
         kept = self._slots[slot]
-        emissions = [Emission(self._edge, index, joined(pieces)) for index, pieces in sorted(kept.pieces.items())]
+        emissions = [
+            Emission(self._edge, index, self._kernels.joined(pieces)) for index, pieces in sorted(kept.pieces.items())
+        ]
         # Only now: a call that runs out of memory has lost nothing.
         kept.clear()
         return emissions

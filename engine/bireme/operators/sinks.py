@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from bireme.backends.base import Kernels
 from bireme.data import arrays
-from bireme.data.record import compact, joined, record_batch, slices, with_own_dictionaries
+from bireme.data.record import compact, record_batch, slices, with_own_dictionaries
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
 from bireme.errors import CardinalityFault
@@ -91,7 +91,9 @@ class Emit(Unrelieved):
 
     def _joined(self, partition: int, parts: list[pa.RecordBatch]) -> list[Emission]:
         """A batch of a partition for all of a call, which a spill store can write in one go; more where it is long."""
-        return [Emission(self._sink.edge, partition, each) for each in slices(joined(parts), BATCH_ROWS_MAX)]
+        return [
+            Emission(self._sink.edge, partition, each) for each in slices(self._kernels.joined(parts), BATCH_ROWS_MAX)
+        ]
 
     def finish_parts(self) -> int:
         return 0

@@ -6,6 +6,7 @@ emitted goes to one aside edge, which every pipeline that probes the table reads
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Sequence
 from typing import Final
@@ -27,10 +28,41 @@ from bireme.units import MIB
 
 Chunk = tuple[int, pa.RecordBatch]
 
+# Pieces of fewer rows are joined when there are so many of a partition: what describes a column takes as much as some
+# hundred values.
+_SHORT_ROWS: Final = 8_192
+_JOINED_ROWS: Final = 65_536
 # What one call cuts: it needs as much again for the pieces.
 STEP_BYTES: Final = 8 * MIB
 # The filter of all keys takes such a part of the memory.
 _FILTERS_IN_MEMORY: Final = 64
+
+
+class _Part:
+    """The rows of a partition that is kept, in pieces that are not short but for some."""
+
+    def __init__(self) -> None:
+        self._long: list[Chunk] = []
+        self._short: list[Chunk] = []
+        self._short_rows = 0
+
+    def chunks(self) -> list[Chunk]:
+        return self._long + self._short
+
+    def add(self, chunk: Chunk, kernels: Kernels) -> None:
+        rows = chunk[1].num_rows
+        if rows >= _SHORT_ROWS:
+            self._long.append(chunk)
+            return
+        self._short.append(chunk)
+        self._short_rows += rows
+        if self._short_rows < _JOINED_ROWS:
+            return
+        # What cannot be joined for want of memory stays as it is.
+        with contextlib.suppress(MemoryError):
+            self._short = [(chunk[0], kernels.joined([batch for _, batch in self._short]))]
+        self._long += self._short
+        self._short, self._short_rows = [], 0
 
 
 class SpilledBuild:
@@ -51,7 +83,8 @@ class SpilledBuild:
         self._hashed = count
         self._cutter = Cutter(sink.keys, count, kernels)
         self._aside = Aside(f"{sink.table}: build rows", partitions, states.uses.probers.get(sink.table, ()))
-        self._kept: list[list[Chunk]] = [[] for _ in range(partitions // 2)]
+        self._kernels = kernels
+        self._kept = [_Part() for _ in range(partitions // 2)]
         self._groups: list[list[Chunk]] = list(_grouped(chunks))
         self._lock = threading.Lock()
         self._has_null_key = False
@@ -85,7 +118,7 @@ class SpilledBuild:
 
     def kept_rows(self) -> list[Chunk]:
         """The rows that stay."""
-        return [chunk for part in self._kept for chunk in part]
+        return [chunk for part in self._kept for chunk in part.chunks()]
 
     def forget(self) -> None:
         """The rows that stay are in a table now."""
@@ -125,7 +158,7 @@ class SpilledBuild:
         nbytes, rows = _size([chunk for _, chunk in kept])
         with self._lock:
             for index, chunk in kept:
-                self._kept[index].append(chunk)
+                self._kept[index].add(chunk, self._kernels)
             self._bytes += nbytes - freed[0]
             self._rows += rows - freed[1]
             self._has_null_key |= has_null_key
@@ -135,7 +168,7 @@ class SpilledBuild:
         """Halves what is kept. Returns how many calls of `relieve` there are to make."""
         self._groups = []
         half = len(self._kept) // 2
-        self._leaving = [(half + place, chunks) for place, chunks in enumerate(self._kept[half:])]
+        self._leaving = [(half + place, part.chunks()) for place, part in enumerate(self._kept[half:])]
         del self._kept[half:]
         return len(self._leaving)
 

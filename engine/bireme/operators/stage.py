@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from bireme.backends.base import Kernels, ScanCounts
 from bireme.data.hash_range import HashRange
-from bireme.data.record import concat, longer, record_batch
+from bireme.data.record import empty, longer, record_batch
 from bireme.data.schema import Schema
 from bireme.errors import EngineBug, SourceMisstated
 from bireme.operators.base import NOTHING, Emission, Output, Postponed, Relievable, Round, RoundCall
@@ -349,7 +349,7 @@ class PipelineStage:
                 # It loads pyarrow's writer, which takes longer than a small query.
                 from bireme.operators.encode import Encode
 
-                encode = Encode(step.schema, output.names, self._states)
+                encode = Encode(step.schema, output.names, self._kernels, self._states)
                 self._is_slow = True
                 return lambda batches, _: encode.run(batches)
             case WindowStep():
@@ -367,7 +367,8 @@ class PipelineStage:
     def _windowed(
         self, step: WindowStep, calls: list[WindowCall], schema: Schema, batches: Iterable[pa.RecordBatch]
     ) -> pa.RecordBatch:
-        batch = concat(list(batches), schema)
+        found = list(batches)
+        batch = self._kernels.joined(found) if found else empty(schema)
         added = self._kernels.window(batch, schema, calls)
         return record_batch([*batch.columns, *added], (*schema.names, *step.names), batch.num_rows)
 

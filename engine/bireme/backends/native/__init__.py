@@ -12,7 +12,7 @@ from itertools import pairwise
 import pyarrow as pa
 
 from bireme.backends import base
-from bireme.backends.native import _kernels, joins, tables, windows
+from bireme.backends.native import _kernels, joins, rows, tables, windows
 from bireme.backends.native.program import NativeProgram
 from bireme.backends.native.scan import NativeScan
 from bireme.data.hash_range import ALL_HASHES, HashRange
@@ -137,6 +137,9 @@ class NativeKernels:
         exported, offsets = _kernels.partition_positions(batch, list(columns), partitions, *within)
         positions = pa.array(exported)
         return [tables.take(batch, positions.slice(start, end - start)) for start, end in pairwise(offsets)]
+
+    def joined(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+        return rows.joined(batches)
 
     def take(self, batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
         return tables.take(batch, rows)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from bireme.backends.base import JoinTable, ProbePlan
 from bireme.backends.native import _kernels
 from bireme.backends.native.program import predicate_kernels
+from bireme.backends.native.rows import with_entries
 from bireme.data.record import concat, record_batch
 from bireme.data.schema import Schema
 from bireme.data.types import DataType, to_arrow
@@ -115,12 +116,7 @@ class NativeJoinBuild:
         if payload is None:
             chunks = sorted(self._chunks, key=lambda chunk: chunk[0])
             return concat([batch for _, batch in chunks], self._schema)
-        exported, dictionaries = payload
-        batch = pa.record_batch(exported)
-        arrays = batch.columns
-        for position, entries in dictionaries:
-            arrays[position] = pa.DictionaryArray.from_arrays(arrays[position], pa.array(entries), safe=False)
-        return record_batch(arrays, self._schema.names, batch.num_rows)
+        return with_entries(*payload, self._schema.names)
 
 
 class NativeProber:

@@ -144,6 +144,9 @@ class ReferenceKernels:
         parts = [np.flatnonzero(ranges == part) for part in range(splitters.num_rows + 1)]
         return [self.take(batch, pa.array(rows)) for rows in parts]
 
+    def joined(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+        return joined(batches)
+
     def take(self, batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
         missing = nulls_of(rows)
         positions = np.asarray(rows.cast(pa.int64()).fill_null(0), np.int64)

@@ -1,4 +1,4 @@
-// The columns of a build side, put together from the chunks in which they came.
+// Rows of chunks with the same columns, put together in their order.
 //
 // Rule: memory is laid out once, when all chunks are known; then each chunk is copied to its place, by any
 // thread. Dictionary-encoded strings stay codes where the chunks' dictionaries together are small; else they
@@ -14,15 +14,15 @@
 
 namespace bireme {
 
-class JoinPayload {
+class JoinedChunks {
  public:
-  // Whether the columns of these chunks can be put together here.
+  // Whether the columns of these chunks can be put together here: of each the same kind in all.
   static bool possible(const std::vector<const Batch*>& chunks);
 
   // The chunks must outlive it, and there is at least one. Throws Unsupported where text exceeds what 32-bit
   // offsets reach.
-  explicit JoinPayload(std::vector<const Batch*> chunks);
-  ~JoinPayload();
+  explicit JoinedChunks(std::vector<const Batch*> chunks);
+  ~JoinedChunks();
 
   void copy(size_t chunk);
 

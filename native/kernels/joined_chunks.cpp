@@ -1,4 +1,4 @@
-#include "kernels/join_payload.hpp"
+#include "kernels/joined_chunks.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -42,7 +42,7 @@ bool same_dictionary(const Column& left, const Column& right) {
 
 }  // namespace
 
-struct JoinPayload::Target {
+struct JoinedChunks::Target {
   OutputColumn column;
   bool has_nulls = false;
   bool coded = false;
@@ -51,19 +51,23 @@ struct JoinPayload::Target {
   std::vector<std::vector<int32_t>> recode;  // of codes: per chunk, what its codes become
 };
 
-JoinPayload::~JoinPayload() = default;
+JoinedChunks::~JoinedChunks() = default;
 
-bool JoinPayload::possible(const std::vector<const Batch*>& chunks) {
+bool JoinedChunks::possible(const std::vector<const Batch*>& chunks) {
+  const Batch& first = *chunks[0];
   for (const Batch* chunk : chunks) {
-    for (const Column& column : chunk->columns()) {
-      if (!can_gather(column.type.kind) || (column.is_dictionary() && !is_string(column.type.kind)))
+    if (chunk->count() != first.count()) return false;
+    for (int index = 0; index < first.count(); ++index) {
+      const Column& column = (*chunk)[index];
+      if (column.type.kind != first[index].type.kind || !can_gather(column.type.kind) ||
+          (column.is_dictionary() && !is_string(column.type.kind)))
         return false;
     }
   }
   return true;
 }
 
-JoinPayload::JoinPayload(std::vector<const Batch*> chunks) : chunks_(std::move(chunks)) {
+JoinedChunks::JoinedChunks(std::vector<const Batch*> chunks) : chunks_(std::move(chunks)) {
   first_rows_.push_back(0);
   for (const Batch* chunk : chunks_) first_rows_.push_back(first_rows_.back() + chunk->rows());
   targets_ = std::vector<Target>(static_cast<size_t>(chunks_[0]->count()));
@@ -71,7 +75,7 @@ JoinPayload::JoinPayload(std::vector<const Batch*> chunks) : chunks_(std::move(c
     lay_out(targets_[static_cast<size_t>(column)], column);
 }
 
-void JoinPayload::lay_out(Target& target, int column) {
+void JoinedChunks::lay_out(Target& target, int column) {
   OutputColumn& out = target.column;
   out.type = (*chunks_[0])[column].type;
   out.rows = first_rows_.back();
@@ -99,7 +103,7 @@ void JoinPayload::lay_out(Target& target, int column) {
 }
 
 // Gives the entries of all dictionaries numbers; false where there are too many, or some chunk has none.
-bool JoinPayload::unify(Target& target, int column) {
+bool JoinedChunks::unify(Target& target, int column) {
   int64_t total = 0;
   const Column* last = nullptr;
   for (const Batch* chunk : chunks_) {
@@ -128,7 +132,7 @@ bool JoinPayload::unify(Target& target, int column) {
   return true;
 }
 
-void JoinPayload::lay_out_text(Target& target, int column) {
+void JoinedChunks::lay_out_text(Target& target, int column) {
   int64_t total = 0;
   for (const Batch* chunk : chunks_) {
     target.first_bytes.push_back(total);
@@ -140,9 +144,7 @@ void JoinPayload::lay_out_text(Target& target, int column) {
         total += static_cast<int64_t>(text_of(source, row).size());
     }
     if (total > std::numeric_limits<int32_t>::max()) {
-      throw Unsupported(
-          "more than 2 GiB of text in one column of a join's build side; build the other side or fewer "
-          "columns");
+      throw Unsupported("more than 2 GiB of text in one column of rows that are put together; use fewer columns");
     }
   }
   target.column.offsets = Buffer((target.column.rows + 1) * 4);
@@ -150,13 +152,13 @@ void JoinPayload::lay_out_text(Target& target, int column) {
   target.column.values = Buffer(total);
 }
 
-void JoinPayload::copy(size_t chunk) {
+void JoinedChunks::copy(size_t chunk) {
   for (int column = 0; column < chunks_[0]->count(); ++column) {
     copy_column(targets_[static_cast<size_t>(column)], column, chunk);
   }
 }
 
-void JoinPayload::copy_column(Target& target, int column, size_t chunk) const {
+void JoinedChunks::copy_column(Target& target, int column, size_t chunk) const {
   const Column& source = (*chunks_[chunk])[column];
   const int64_t first = first_rows_[chunk];
   OutputColumn& out = target.column;
@@ -182,7 +184,7 @@ void JoinPayload::copy_column(Target& target, int column, size_t chunk) const {
   }
 }
 
-void JoinPayload::copy_codes(Target& target, const Column& source, size_t chunk) const {
+void JoinedChunks::copy_codes(Target& target, const Column& source, size_t chunk) const {
   int32_t* codes = target.column.values.as<int32_t>() + first_rows_[chunk];
   const std::vector<int32_t>& recode = target.recode[chunk];
   for (int64_t row = 0; row < source.rows; ++row) {
@@ -190,7 +192,7 @@ void JoinPayload::copy_codes(Target& target, const Column& source, size_t chunk)
   }
 }
 
-void JoinPayload::copy_text(Target& target, const Column& source, size_t chunk) const {
+void JoinedChunks::copy_text(Target& target, const Column& source, size_t chunk) const {
   int32_t* offsets = target.column.offsets.as<int32_t>() + first_rows_[chunk];
   char* bytes = target.column.values.as<char>();
   int64_t at = target.first_bytes[chunk];
@@ -211,7 +213,7 @@ void JoinPayload::copy_text(Target& target, const Column& source, size_t chunk) 
   }
 }
 
-JoinPayload::Result JoinPayload::take() {
+JoinedChunks::Result JoinedChunks::take() {
   Result result;
   result.rows = first_rows_.back();
   for (Target& target : targets_) {
