@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "arrow/errors.hpp"
+#include "arrow/tidy.hpp"
 
 namespace nb = nanobind;
 
@@ -68,11 +69,14 @@ void bind_capsule(nb::module_& module) {
       .def(nb::init<>())
       .def("set", &PoolQuota::set, nb::arg("held_max"), nb::arg("kept_max"),
            nb::call_guard<nb::gil_scoped_release>())
+      .def("ask_tidy", [](const PoolQuota&) { ask_tidy(); })
       .def("held", [](const PoolQuota&) {
         const PoolStatistics statistics = pool_statistics();
         return nb::make_tuple(statistics.bytes_in_use, statistics.bytes_pooled);
       });
   module.def("trim_pool", &trim_pool);
+  module.def("tidy_is_due", &tidy_is_due, nb::call_guard<nb::gil_scoped_release>(),
+             "Whether this thread was asked to give back what allocators keep for it.");
   module.def("fail_allocation", &fail_allocation, nb::arg("count"));
   module.def("start_meter", &start_meter, "From here on, what this thread takes is measured.");
   module.def("metered_peak", &metered_peak, "How much more it held than at the start, at the peak.");

@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 import pytest
 
 from bireme.backends.native import joins, tables
+from bireme.backends.native import rows as rows_module
+from bireme.data import record
 from bireme.data.types import (
     BINARY,
     BOOL,
@@ -472,3 +474,30 @@ def test_takes_equal_pyarrow(seed: int, index_type: pa.DataType) -> None:
     assert taken.schema.types == whole.schema.types
     for mine, original in zip(taken.columns, whole.columns, strict=True):
         assert repr(mine.to_pylist()) == repr(pc.take(original, pa.array(positions, pa.int64())).to_pylist())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_of_many_batches_in_one(seed: int) -> None:
+    rng = Random(seed)
+    kinds = rng.sample(KEY_TYPES, 6)
+    names = [f"c{place}" for place in range(len(kinds))]
+    batches = []
+    for rows in (0, 1, 700, 0, 13, 90):
+        columns = []
+        for kind in kinds:
+            values = [None if rng.random() < 0.2 else value(rng, kind, 50) for _ in range(rows)]
+            column = pa.array(values, to_arrow(kind))
+            columns.append(column.dictionary_encode() if kind is STRING and rng.random() < 0.6 else column)
+        batches.append(pa.RecordBatch.from_arrays(columns, names).slice(rng.randrange(2)))
+    made, right = rows_module.joined(batches), record.joined(batches)
+    assert made.schema.names == names
+    for column, expected in zip(made.columns, right.columns, strict=True):
+        assert repr(column.to_pylist()) == repr(expected.to_pylist())
+    assert rows_module.joined(batches[2:3]) is batches[2]
+
+
+def test_rows_without_columns_or_with_nested_ones_in_one() -> None:
+    bare = record.record_batch([], [], 3)
+    assert rows_module.joined([bare, bare]).num_rows == 6
+    nested = pa.record_batch([pa.array([[1], None, []])], names=["l"])
+    assert rows_module.joined([nested, nested]).column(0).to_pylist() == [[1], None, []] * 2

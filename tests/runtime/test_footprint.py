@@ -23,6 +23,7 @@ class Process:
         self.resident = 100 * MIB
         self.pool = (0, 0)
         self.told: list[tuple[int, int]] = []
+        self.tidied = 0
         self.ledger = Ledger({Tier.DEVICE: limit})
         self.recorder = Recorder(100)
         self.footprint = Footprint(
@@ -34,6 +35,9 @@ class Process:
 
     def held(self) -> tuple[int, int]:
         return self.pool
+
+    def ask_tidy(self) -> None:
+        self.tidied += 1
 
     def look(self, *, resident: int, in_use: int = 0, kept: int = 0) -> None:
         """The process holds so much, and later the ledger changes."""
@@ -88,6 +92,28 @@ def test_what_nobody_counted_lowers_the_limit_down_to_half() -> None:
     moved = [event.limit for _, event in process.recorder.events() if isinstance(event, LimitMoved)]
     assert moved == [160 * MIB, 100 * MIB, 200 * MIB]
     state.release()
+
+
+def test_what_nobody_counted_is_asked_back_now_and_then() -> None:
+    process = Process(200 * MIB)
+    process.look(resident=(150 + 8) * MIB)
+    assert process.tidied == 0
+    process.look(resident=(150 + 14) * MIB)
+    assert process.tidied == 1
+    process.now -= 0.95
+    process.look(resident=(150 + 14) * MIB)
+    assert process.tidied == 1
+    process.look(resident=(150 + 14) * MIB)
+    assert process.tidied == 2
+
+
+def test_what_is_spare_is_what_the_process_does_not_hold() -> None:
+    process = Process(200 * MIB)
+    process.ledger.take(Tier.DEVICE, 190 * MIB, Use.TASK)
+    process.resident = (150 + 30) * MIB
+    assert process.footprint.spare() == 170 * MIB
+    process.resident = (150 + 230) * MIB
+    assert process.footprint.spare() == -30 * MIB
 
 
 def test_it_looks_now_and_then_only_and_tells_of_steps_only() -> None:

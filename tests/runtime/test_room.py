@@ -203,6 +203,43 @@ def test_while_something_runs_a_refused_request_waits_and_a_stall_lets_the_small
     scene(main)
 
 
+def test_a_stall_lets_nobody_through_for_whom_the_process_has_nothing_to_spare_until_it_lasts() -> None:
+    async def main(at: Scene) -> None:
+        at.hold(100)
+        at.room.spare = lambda: 59
+        want = await at.want(60)
+        await asyncio.sleep(1.9)
+        assert not want.done()
+        await asyncio.sleep(0.2)
+        assert want.done()
+        want.result().release()
+        at.room.spare = lambda: 60
+        want = await at.want(60)
+        await asyncio.sleep(0.11)
+        assert want.done()
+
+    scene(main)
+
+
+def test_a_limit_that_rises_while_a_request_is_let_through_does_not_serve_it_twice() -> None:
+    async def main(at: Scene) -> None:
+        held = at.hold(100)
+        want = await at.want(60)
+
+        def rise() -> None:
+            at.ledger.changed = lambda: None
+            at.ledger.move_limit(Tier.DEVICE, 10 * LIMIT)
+
+        at.ledger.changed = rise
+        await asyncio.sleep(0.11)
+        assert (await want).nbytes == 60
+        want.result().release()
+        held.release()
+        assert at.ledger.totals[Tier.DEVICE] == 0
+
+    scene(main)
+
+
 def test_bytes_that_come_back_restart_the_stall() -> None:
     async def main(at: Scene) -> None:
         held = at.hold(100)

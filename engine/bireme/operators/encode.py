@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from bireme.backends.base import Kernels
+from bireme.data import arrays
 from bireme.data.batch import measure
 from bireme.data.record import record_batch
 from bireme.data.schema import Schema
@@ -49,7 +51,11 @@ class Encode:
     def _encoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         with translated("parquet"):
             group = self._encoder.encode(batch)
-        ends = pa.array([0, len(group.chunks)], pa.int32()).buffers()[1]
-        chunks = pa.Array.from_buffers(pa.binary(), 1, [None, ends, group.chunks])
-        columns = [chunks, pa.array([group.metadata], pa.binary()), pa.array([group.rows], pa.int64())]
-        return record_batch(columns, self._names, 1)
+        rows = arrays.from_numpy(np.array([group.rows], np.int64))
+        return record_batch([_one(group.chunks), _one(pa.py_buffer(group.metadata)), rows], self._names, 1)
+
+
+def _one(content: pa.Buffer) -> pa.Array:
+    """An array of one value."""
+    ends = pa.py_buffer(np.array([0, len(content)], np.int32))
+    return pa.Array.from_buffers(pa.binary(), 1, [None, ends, content])

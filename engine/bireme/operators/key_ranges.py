@@ -9,11 +9,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from bireme.backends.base import Kernels
+from bireme.data import arrays
 from bireme.data.hash_range import HashRange
-from bireme.data.record import compact
+from bireme.data.record import compact, select
 from bireme.data.schema import Schema
 from bireme.operators.filter_project import KeyColumns
 from bireme.operators.states import KeySample, QueryStates
@@ -38,18 +40,18 @@ class KeyOrder:
         if not rows or parts == 1:
             return None
         order = self._kernels.sort_rows(sample, descending=self._descending, nulls_first=self._nulls_first, limit=None)
-        places = [part * rows // parts for part in range(1, parts)]
-        return self._kernels.take(sample, order.take(pa.array(places, pa.int64())))
+        places = arrays.from_numpy(np.arange(1, parts, dtype=np.int64) * rows // parts)
+        return self._kernels.take(sample, order.take(places))
 
     def cut(
         self, batch: pa.RecordBatch, keys: pa.RecordBatch, splitters: pa.RecordBatch | None
     ) -> list[pa.RecordBatch]:
-        """The rows of a batch by range: one more than there are splitters."""
+        """The rows of a batch by range, one more than there are splitters; `keys` are all keys or the first ones."""
         if splitters is None:
             return [batch]
-        return self._kernels.split_by_ranges(
-            batch, keys, splitters, descending=self._descending, nulls_first=self._nulls_first
-        )
+        count = keys.num_columns
+        descending, nulls_first = self._descending[:count], self._nulls_first[:count]
+        return self._kernels.split_by_ranges(batch, keys, splitters, descending=descending, nulls_first=nulls_first)
 
 
 class RangeCuts:
@@ -64,6 +66,7 @@ class RangeCuts:
         self._sample = sample
         self._lock = threading.Lock()
         self._sampled: dict[HashRange, pa.RecordBatch] = {}
+        self._of_sink: dict[int, pa.RecordBatch] = {}
         self._splitters: dict[tuple[HashRange, int], pa.RecordBatch | None] = {}
 
     can_cut = True
@@ -95,9 +98,18 @@ class RangeCuts:
 
     def _sample_of(self, within: HashRange) -> pa.RecordBatch | None:
         """The keys that were sampled of a range: one of the sink's, or a part of one that was cut."""
+        self._take_over()
         found = self._sampled.pop(within, None)
-        if found is not None:
-            return found
+        if found is None:
+            found = self._of_sink.pop(within.number, None)
+        return found if found is not None and found.num_rows else None
+
+    def _take_over(self) -> None:
+        """Takes what the sink has sampled, by range."""
         with self._sample.lock:
-            placed = self._sample.placed.get(within.number, [])
-        return self._kernels.joined(placed) if placed else None
+            placed, self._sample.placed = self._sample.placed, []
+        if placed:
+            whole = self._kernels.joined(placed)
+            # The sink knows of no positions, the last key.
+            keys = select(whole, range(whole.num_columns - 1), whole.schema.names[:-1])
+            self._of_sink.update(enumerate(self._order.cut(whole, keys, self._sample.splitters)))

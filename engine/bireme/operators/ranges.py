@@ -101,6 +101,7 @@ class Ranges(Unrelieved):
         self._sample = states.sample(sink.sample)
         found = [batch for batch in self._sample.keys if batch.num_rows]
         self._splitters = self._order.splitters(kernels.joined(found), partitions) if found else None
+        self._sample.splitters = self._splitters
         self._sample.keys.clear()
         self._slots = [_Kept() for _ in range(slots + 1)]
 
@@ -137,11 +138,8 @@ class Ranges(Unrelieved):
         some_keys = self._kernels.take(keys, chosen)
         columns = [*some_keys.columns, positions.take(chosen)]
         some = record_batch(columns, [f"k{index}" for index in range(len(columns))], len(chosen))
-        parts = self._order.cut(some, some_keys, self._splitters)
         with self._sample.lock:
-            for index, part in enumerate(parts):
-                if part.num_rows:
-                    self._sample.placed.setdefault(index, []).append(part)
+            self._sample.placed.append(some)
 
     def _let_go(self, slot: int) -> list[Emission]:
         kept = self._slots[slot]

@@ -38,7 +38,7 @@ STEP_BYTES: Final = 8 * MIB
 _FILTERS_IN_MEMORY: Final = 64
 
 
-class _Part:
+class Kept:
     """The rows of a partition that is kept, in pieces that are not short but for some."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class SpilledBuild:
         self._cutter = Cutter(sink.keys, count, kernels)
         self._aside = Aside(f"{sink.table}: build rows", partitions, states.uses.probers.get(sink.table, ()))
         self._kernels = kernels
-        self._kept = [_Part() for _ in range(partitions // 2)]
+        self._kept = [Kept() for _ in range(partitions // 2)]
         self._groups: list[list[Chunk]] = list(_grouped(chunks))
         self._lock = threading.Lock()
         self._has_null_key = False

@@ -82,11 +82,12 @@ class TableUses:
 class KeySample:
     """Keys of a share of the rows that came to a sort. Any slot adds to it, in any order.
 
-    `placed` are those of rows that were cut into ranges, with their positions, by range.
+    `placed` are those of rows that were cut into ranges at `splitters`, with their positions.
     """
 
     keys: list[pa.RecordBatch] = field(default_factory=list)
-    placed: dict[int, list[pa.RecordBatch]] = field(default_factory=dict)
+    placed: list[pa.RecordBatch] = field(default_factory=list)
+    splitters: pa.RecordBatch | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from bireme.data.tier import Tier
 from bireme.operators.base import NOTHING
-from bireme.plan.physical import BuildSink, MergeGroupsStep, Pipeline
+from bireme.plan.physical import BuildSink, EmitSink, EncodeStep, MergeGroupsStep, Pipeline, RangeSink, Step
 from bireme.runtime.compute.estimate import History
 from bireme.runtime.compute.policy import is_brief, seconds_per_row
 from bireme.runtime.compute.task import Result, Task, TaskKind
@@ -21,16 +21,27 @@ from bireme.storage.split_run import kept_parts
 _NOT_LEARNT_FROM: Final = (TaskKind.RELIEVE, TaskKind.CUT, TaskKind.BIT)
 
 
+# How often steps have their inputs in memory beside what is measured of them: in another order, or in an encoder, which
+# takes its memory elsewhere and leaves some of it with an allocator for a while.
+_COPIES_OF_INPUT: Final[dict[type[Step], int]] = {MergeGroupsStep: 1, EncodeStep: 1}
+
+
+def _cuts_rows(pipeline: Pipeline) -> bool:
+    """Whether its tasks cut what they make into parts: then rows are there twice."""
+    sink = pipeline.sink
+    return isinstance(sink, RangeSink) or (isinstance(sink, EmitSink) and bool(sink.partition_keys))
+
+
 class Costs:
     """`row_seconds` is what a row took in the task that ended last, `relievable` what the stage could give up."""
 
     def __init__(self, ledger: Ledger, pipeline: Pipeline) -> None:
-        self._histories: defaultdict[TaskKind, History] = defaultdict(History)
+        first_guess = 2.0 if _cuts_rows(pipeline) else 1.0
+        self._histories: defaultdict[TaskKind, History] = defaultdict(lambda: History(first_guess))
         self.row_seconds = 0.0
         self._ledger = ledger
         self._is_build = isinstance(pipeline.sink, BuildSink)
-        # Its tasks bring their inputs into another order first, so that these are there twice.
-        self._copies_inputs = any(isinstance(step, MergeGroupsStep) for step in pipeline.steps)
+        self._input_copies = sum([_COPIES_OF_INPUT.get(type(step), 0) for step in pipeline.steps])
         self.relievable = NOTHING
         self._state_room: Reservation | None = None
 
@@ -79,7 +90,7 @@ class Costs:
         return self._need_of(TaskKind.BATCHES, basis)
 
     def _need_of(self, kind: TaskKind, basis: int) -> int:
-        return self._histories[kind].estimate(basis) + (basis if self._copies_inputs else 0)
+        return self._histories[kind].estimate(basis) + self._input_copies * basis
 
     def leave(self) -> None:
         """From here on the stage hands over what it keeps, and keeps nothing more."""

@@ -172,6 +172,8 @@ class Worker:
         self._io_threads = self._make_threads("io", config.io_threads)
         self._pool = PinnedPool(config.pinned_bytes_max) if config.pinned_bytes_max else None
         self.room = Room(self.ledger, self.recorder, stall_seconds_max=config.stall_seconds_max)
+        if self._footprint is not None:
+            self.room.spare = self._footprint.spare
         self.mover = Mover(
             io=self._io_threads,
             spill=self._spill,

@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from typing import Any, Final, NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from bireme.data.arrays import reinterpreted
+from bireme.data.arrays import from_numpy, reinterpreted
 from bireme.data.record import plain
 from bireme.storage.thrift_fields import (
     changed,
@@ -195,5 +196,5 @@ def _repeats(column: pa.Array) -> bool:
     # Of so many values that come equally often, a sample has as many different ones.
     entries = rows / _ROWS_PER_ENTRY
     expected = entries * (1 - math.exp(-_SAMPLE_ROWS / entries))
-    sample = column.take(pa.array(range(0, step * _SAMPLE_ROWS, step), pa.int64()))
+    sample = column.take(from_numpy(np.arange(0, step * _SAMPLE_ROWS, step, dtype=np.int64)))
     return bool(pc.count_distinct(sample, mode="all").as_py() < expected)

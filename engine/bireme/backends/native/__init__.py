@@ -180,6 +180,10 @@ class BufferMeter:
     def peak(self) -> int:
         return _kernels.metered_peak()
 
+    def rest(self) -> None:
+        if _kernels.tidy_is_due():
+            pa.default_memory_pool().release_unused()
+
 
 def _is_encoded(column: pa.Array) -> bool:
     return isinstance(column, pa.DictionaryArray)

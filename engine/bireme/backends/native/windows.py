@@ -84,14 +84,18 @@ def _shared_orders(calls: Sequence[WindowCall]) -> list[Order]:
 
 
 def _value(call: WindowCall, places: dict[str, pa.Array]) -> pa.Array:
-    import pyarrow.compute as pc  # on its first use: loading it takes longer than a small query
-
-    match call.call.function:
-        case "percent_rank":
-            others = pc.max_element_wise(pc.subtract(places["partition_rows"], 1), 1)
-            return pc.divide(pc.subtract(places["rank"], 1).cast(pa.float64()), others.cast(pa.float64()))
-        case "cume_dist":
-            rows = places["partition_rows"].cast(pa.float64())
-            return pc.divide(places["rows_up_to_peers"].cast(pa.float64()), rows)
+    function = call.call.function
+    if function in ("percent_rank", "cume_dist"):
+        return _share_of_partition(function, places)
     (place,) = _places(call)
     return places[place]
+
+
+def _share_of_partition(function: str, places: dict[str, pa.Array]) -> pa.Array:
+    import pyarrow.compute as pc  # on its first use: loading it takes longer than a small query
+
+    if function == "cume_dist":
+        rows = places["partition_rows"].cast(pa.float64())
+        return pc.divide(places["rows_up_to_peers"].cast(pa.float64()), rows)
+    others = pc.max_element_wise(pc.subtract(places["partition_rows"], 1), 1)
+    return pc.divide(pc.subtract(places["rank"], 1).cast(pa.float64()), others.cast(pa.float64()))

@@ -11,17 +11,16 @@ from collections import deque
 from typing import Final
 
 RECORDS_MAX: Final = 64
-# Without history: as much again as comes in.
-_FIRST_GUESS: Final = 1.0
 _REFRESH_EVERY: Final = 32
 
 
 class History:
-    """What the tasks of one pipeline needed."""
+    """What the tasks of one pipeline needed; until one has ended, `first_guess` bytes for each of basis."""
 
-    __slots__ = ("_cache", "_fresh", "_records")
+    __slots__ = ("_cache", "_first_guess", "_fresh", "_records")
 
-    def __init__(self) -> None:
+    def __init__(self, first_guess: float = 1.0) -> None:
+        self._first_guess = first_guess
         self._records: deque[tuple[int, float]] = deque(maxlen=RECORDS_MAX)
         self._cache: dict[int, float] = {}
         self._fresh = 0
@@ -52,7 +51,7 @@ class History:
 
     def _mean(self, scale: int) -> float:
         if not self._records:
-            return _FIRST_GUESS
+            return self._first_guess
         weights = [1.0 / (1 + abs(scale - other)) for other, _ in self._records]
         total = sum(weight * ratio for weight, (_, ratio) in zip(weights, self._records, strict=True))
         return total / sum(weights)

@@ -271,6 +271,7 @@ class ComputeExecutor:
         self._meter.start()
         result = task.run(slot, contents, self._clock)
         result.peak_bytes = self._meter.peak()
+        self._meter.rest()
         return result
 
     def _run_here(self, task: Task, contents: Sequence[pa.RecordBatch]) -> Result:

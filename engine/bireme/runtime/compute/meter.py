@@ -14,6 +14,10 @@ class Meter(Protocol):
         """How much more they held since `start`, at the peak."""
         ...
 
+    def rest(self) -> None:
+        """The thread has ended a task. Where memory is short, it gives back what allocators keep for it."""
+        ...
+
 
 class Unmetered:
     """A backend of which nobody knows what it takes."""
@@ -23,3 +27,6 @@ class Unmetered:
 
     def peak(self) -> int:
         return 0
+
+    def rest(self) -> None:
+        """Nothing is known to be kept."""

@@ -3,7 +3,8 @@
 Rule: the promise is about the process, the ledger only counts what passes through it. So the resident memory of the
 process is looked at, while the ledger changes. What is above the limit, beside what interpreter and libraries take, the
 backend's pool gives up first, as far as it keeps memory for reuse. What neither the pool keeps nor the ledger knows
-lowers the limit of the ledger, down to half: whatever is not counted costs room, not the promise.
+is asked back from the allocators of libraries, and lowers the limit of the ledger, down to half: whatever is not
+counted costs room, not the promise.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from bireme.observe.recorder import Recorder
 from bireme.runtime.memory.ledger import Ledger
 from bireme.units import MIB
 
-# What of `PROCESS_BYTES` comes only with the first queries.
+# What of `PROCESS_BYTES` comes only with the first queries, where a caller holds more than that before.
 _LATE_BYTES: Final = 40 * MIB
 # A look takes some microseconds.
 _PAUSE_SECONDS: Final = 0.01
+# What allocators give back they have to ask for again, page by page.
+_TIDY_PAUSE_SECONDS: Final = 0.1
 _STEP_BYTES: Final = 4 * MIB
 # Beside the ledger a tenth of the limit is allowed, and what allocators of libraries keep in any case.
 _UNCOUNTED_SHARE_MAX: Final = 0.1
@@ -40,6 +43,10 @@ class Quota(Protocol):
 
     def held(self) -> tuple[int, int]:
         """Bytes in use, and bytes that are kept for reuse."""
+        ...
+
+    def ask_tidy(self) -> None:
+        """Has each thread that kernels run on give back what other allocators keep for it, when its task ends."""
         ...
 
 
@@ -63,9 +70,11 @@ class Footprint:
         self._kept_max = kept_max
         self._resident = resident
         self._limit = ledger.limits[Tier.DEVICE]
-        self._base = max(PROCESS_BYTES, resident() + _LATE_BYTES)
+        before = resident()
+        self._base = PROCESS_BYTES if before <= PROCESS_BYTES else before + _LATE_BYTES
         self._held_max = self._limit
         self._next = 0.0
+        self._next_tidy = 0.0
         quota.set(self._held_max, kept_max)
         ledger.changed = self._look
 
@@ -80,7 +89,7 @@ class Footprint:
         beside = self._resident() - self._base
         in_use, kept = self._quota.held()
         self._tell_pool(in_use + kept + self._limit - beside)
-        self._tell_ledger(beside - kept - self._ledger.totals[Tier.DEVICE])
+        self._tell_ledger(beside - kept - self._ledger.totals[Tier.DEVICE], now)
 
     def _tell_pool(self, left: int) -> None:
         held_max = max(0, min(left, self._limit))
@@ -90,8 +99,15 @@ class Footprint:
             self._held_max = held_max
             self._quota.set(held_max, self._kept_max)
 
-    def _tell_ledger(self, uncounted: int) -> None:
+    def spare(self) -> int:
+        """How much more the process may hold now, whatever is reserved."""
+        return self._limit - (self._resident() - self._base)
+
+    def _tell_ledger(self, uncounted: int, now: float) -> None:
         allowed = max(int(self._limit * _UNCOUNTED_SHARE_MAX), _UNCOUNTED_BYTES)
+        if uncounted > allowed // 2 and now >= self._next_tidy:
+            self._next_tidy = now + _TIDY_PAUSE_SECONDS
+            self._quota.ask_tidy()
         lowered = min(max(0, uncounted - allowed), self._limit // 2) // _STEP_BYTES * _STEP_BYTES
         limit = self._limit - lowered
         if limit != self._ledger.limits[Tier.DEVICE]:

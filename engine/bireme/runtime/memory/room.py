@@ -2,8 +2,9 @@
 
 Whoever waits here is also a request to the Memory executor, which makes room by moving batches (`demand`). Progress
 beats estimates: when nothing can move and nothing runs, the first in line is let through over the limit; when
-something runs but nothing has come back for `stall_seconds_max`, the smallest is, one at a time. A request larger
-than the whole tier is cut to it, so it runs alone rather than never.
+something runs but nothing has come back for `stall_seconds_max`, the smallest is, one at a time, if the process really
+has so much to `spare`, or has had the patience of many stalls. A request larger than the whole tier is cut to it, so it
+runs alone rather than never.
 
 Only a worker whose states and batches alone are over the limit, with nothing left to move, refuses: OutOfRoom, or
 SpillFailed where batches could move if the spill folder took them.
@@ -15,6 +16,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from bireme.data.ids import PipelineId, QueryId
 from bireme.data.tier import Tier
@@ -23,6 +25,9 @@ from bireme.observe.event import NO_CAUSE, Overbooked, RoomGiven, RoomWanted
 from bireme.observe.recorder import Recorder
 from bireme.runtime.memory.ledger import Ledger, Reservation, Use
 from bireme.units import format_bytes
+
+# So many stalls on end prove that what runs waits for something else than its own end.
+_STALLS_MAX: Final = 20
 
 
 class Purpose(Enum):
@@ -74,10 +79,12 @@ class Room:
         self.demand: Callable[[Want], None] = _unheard
         self.busy: Callable[[], bool] = _never
         self.came_back: Callable[[], None] = _silent
+        self.spare: Callable[[], int] = _plenty
         self._recorder = recorder
         self._stall_seconds_max = stall_seconds_max
         self._wants: list[Want] = []
         self._timer: asyncio.TimerHandle | None = None
+        self._stalls = 0
         self._forced: Reservation | None = None
         self._given: list[Want] = []
         self.waits = {purpose: Waits() for purpose in Purpose}
@@ -231,20 +238,23 @@ class Room:
         return OutOfRoom(f"{story}, and nothing of it can be moved; raise the memory limit")
 
     def _overbook(self, want: Want, reason: str) -> None:
+        # Out of line first: as the ledger changes, those in line may be served.
+        if want in self._wants:
+            self._wants.remove(want)
         granted = self.ledger.take(want.tier, want.nbytes, want.use)
         self._forced = granted
         over = -self.ledger.free(want.tier)
         self._recorder.record(Overbooked(want.query, want.tier, want.nbytes, over, reason, want.event))
         want.forced = reason
         self._give(want, granted)
-        if want in self._wants:
-            self._wants.remove(want)
 
     def _arm(self, *, restart: bool = False) -> None:
         """Keeps the stall timer running while someone waits, from the last time that bytes came back."""
-        if self._timer is not None and (restart or not self._wants):
-            self._timer.cancel()
-            self._timer = None
+        if restart or not self._wants:
+            self._stalls = 0
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
         if self._wants and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._stall_seconds_max, self._stalled)
 
@@ -253,7 +263,11 @@ class Room:
         waiting = [want for want in self._wants if not want.future.done()]
         if waiting and (self._forced is None or self._forced.nbytes == 0 or not self.busy()):
             smallest = min(waiting, key=lambda want: want.nbytes)
-            self._overbook(smallest, f"nothing came back for {self._stall_seconds_max} s")
+            self._stalls += 1
+            if not self.busy() or self._stalls >= _STALLS_MAX or smallest.nbytes <= self.spare():
+                seconds = self._stalls * self._stall_seconds_max
+                self._stalls = 0
+                self._overbook(smallest, f"nothing came back for {seconds:g} s")
         self._arm()
 
 
@@ -263,6 +277,10 @@ def _unheard(want: Want) -> None:
 
 def _never() -> bool:
     return False
+
+
+def _plenty() -> int:
+    return 1 << 60
 
 
 def _silent() -> None:

@@ -1,0 +1,53 @@
+"""The promise of a memory limit: the peak of the process is at most the limit, a tenth of it, and 150 MiB."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.tpc_data import QUERIES, tpch_folder
+
+from bireme.config import PROCESS_BYTES
+from bireme.units import MIB
+
+LIMIT = 32 * MIB
+# Whatever state they need is some times as large as the limit.
+HEAVY = ("groups", "join", "distinct", "row_number")
+_RUN = """
+import sys
+from pathlib import Path
+import bireme
+
+limit, tables, spill, *texts = sys.argv[1:]
+with bireme.connect(threads=2, memory_limit=int(limit), spill_folder=spill) as session:
+    for table in Path(tables).glob("*.parquet"):
+        session.register(table.stem, table)
+    for text in texts:
+        session.sql(text).collect()
+print(next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")).split()[1])
+"""
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell the peak")
+
+
+def peak_of(texts: list[str], spill: Path, limit: int = LIMIT) -> int:
+    """The peak of the resident set of a process that runs these queries and nothing else."""
+    spill.mkdir()
+    command = [sys.executable, "-c", _RUN, str(limit), str(tpch_folder("0.1")), str(spill), *texts]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout) * 1024
+
+
+@pytest.mark.parametrize("case", HEAVY)
+def test_states_larger_than_the_limit_keep_the_promise(case: str, tmp_path: Path) -> None:
+    text = (QUERIES / "heavy_state" / f"{case}.sql").read_text()
+    assert peak_of([text], tmp_path / "spill") <= LIMIT * 11 // 10 + PROCESS_BYTES
+
+
+def test_many_queries_of_a_session_keep_the_promise(tmp_path: Path) -> None:
+    names = ("q09", "q13", "q18", "q21")
+    texts = [(QUERIES / "tpch" / f"{name}.sql").read_text() for name in names]
+    assert peak_of(texts, tmp_path / "spill") <= LIMIT * 11 // 10 + PROCESS_BYTES
