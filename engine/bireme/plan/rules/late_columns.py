@@ -148,10 +148,10 @@ class _Search:
         match rel:
             case Scan():
                 return _Place(way, rel, column) if not mask_of(rel.filters) >> column & 1 else None
-            case Filter(source, predicate):
-                return self._place(source, column, way) if not column_mask(predicate) >> column & 1 else None
-            case Project(source, exprs):
-                return self._passed(source, exprs, column, way)
+            case Filter():
+                return self._place(rel.input, column, way) if not column_mask(rel.predicate) >> column & 1 else None
+            case Project():
+                return self._passed(rel.input, rel.exprs, column, way)
             case Aggregate(source, keys, calls, _, None) if column < len(keys):
                 return self._passed(source, [*keys, *[part for c in calls for part in operands(c)]], column, way)
             case Join():

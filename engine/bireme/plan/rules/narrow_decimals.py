@@ -204,19 +204,19 @@ class _Scope:
         if not holds_decimal128(expr) and not (self.changed and self._reads_narrowed(expr)):
             return expr
         match expr:
-            case Column(index):
-                return Column(index, self.narrowed.schema.fields[index].type)
+            case Column():
+                return Column(expr.index, self.narrowed.schema.fields[expr.index].type)
             case Literal():
                 kind = _narrowed_type(expr.type, self._bounds.value(self._source, expr))
                 return expr if kind is None else Literal(expr.value, kind)
-            case Call(function, args) if function in _ARITHMETIC:
-                return self._arithmetic(expr, [self.expr(arg) for arg in args])
-            case Call(function, args) if function in _COMPARISONS or function == "coalesce":
-                return self._alike(expr, args)
-            case Call(function, args) if function in _ANY_TYPE:
-                return Call(function, tuple([self.expr(arg) for arg in args]), expr.type)
-            case Cast(arg, kind, safe):
-                return self._cast(expr, self.expr(arg), kind, safe)
+            case Call() if expr.function in _ARITHMETIC:
+                return self._arithmetic(expr, [self.expr(arg) for arg in expr.args])
+            case Call() if expr.function in _COMPARISONS or expr.function == "coalesce":
+                return self._alike(expr, expr.args)
+            case Call() if expr.function in _ANY_TYPE:
+                return Call(expr.function, tuple([self.expr(arg) for arg in expr.args]), expr.type)
+            case Cast():
+                return self._cast(expr, self.expr(expr.arg), expr.type, expr.safe)
             case Case():
                 return self._case(expr)
             case InList(arg, items):

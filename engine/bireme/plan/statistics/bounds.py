@@ -143,15 +143,16 @@ def _within(found: Range | None, natural: Range) -> Range:
 
 def _value_range(bounds: Bounds, rel: Rel, expr: Expr) -> Range | None:
     match expr:
-        case Literal(value, kind):
-            number = scaled(value, kind)
-            return _NONE_OR_ZERO if value is None else None if number is None else Range(number, number)
-        case Cast(arg, kind):
-            return _cast_range(bounds.value(rel, arg), arg.type, kind)
+        case Literal():
+            number = scaled(expr.value, expr.type)
+            return _NONE_OR_ZERO if expr.value is None else None if number is None else Range(number, number)
+        case Call():
+            known = [bounds.value(rel, arg) for arg in expr.args]
+            return _call_range(expr.function, expr.args, expr.type, known)
+        case Cast():
+            return _cast_range(bounds.value(rel, expr.arg), expr.arg.type, expr.type)
         case Case(branches, default):
             return union([*[bounds.value(rel, value) for _, value in branches], bounds.value(rel, default)])
-        case Call(function, args, kind):
-            return _call_range(function, args, kind, [bounds.value(rel, arg) for arg in args])
         case ScalarSubquery(plan):
             assert isinstance(plan, Rel)
             return bounds.column(plan, 0)

@@ -50,13 +50,13 @@ def share(estimator: Estimator, rel: Rel, condition: Expr) -> float:
 
 def _share(estimator: Estimator, rel: Rel, condition: Expr) -> float:
     match condition:
-        case Literal(value):
-            return 1.0 if value is True else 0.0
+        case Call():
+            return _call_share(estimator, rel, condition.function, condition.args)
+        case Literal():
+            return 1.0 if condition.value is True else 0.0
         case InList(arg, items):
             column = estimator.expression(rel, arg)
             return min(1.0, len(items) / max(column.distinct, 1.0)) * (1 - column.null_share)
-        case Call(function, args):
-            return _call_share(estimator, rel, function, args)
         case Column() | Case() | Cast():
             return _FLAG_SHARE
         case _:

@@ -41,11 +41,11 @@ def chain_of(estimator: Estimator, rel: Rel) -> Chain | None:
     match rel:
         case Scan():
             return Chain(rel, (), None)
-        case Filter(source, condition):
-            below = estimator.chain(source)
+        case Filter():
+            below = estimator.chain(rel.input)
             if below is None:
                 return None
-            parts = tree.conjuncts(condition)
+            parts = tree.conjuncts(rel.predicate)
             if below.outputs is not None:
                 parts = [tree.substitute(part, below.outputs) for part in parts]
             return Chain(below.scan, tuple(dict.fromkeys((*below.conditions, *parts))), below.outputs)
