@@ -115,10 +115,23 @@ def test_a_profile_reads_well() -> None:
     assert edge == (
         "edge rows of t: DEVICE to PINNED 1 batches, 40 B in 100.0 ms; PINNED to DISK 1 batches, 40 B (4 KiB there) in "
         "100.0 ms; DISK to DEVICE 1 batches, 40 B (4 KiB there) in 200.0 ms, 0 ahead of use, 1 waited for; "
-        "2 for what consumes; 1 moves failed: SpillFailed: full"
+        "moved down: 2 for what consumes; 1 moves failed: SpillFailed: full"
     )
     assert note == "no direct IO there"
     assert query.startswith("done in 2.50 s, spilled 40 B")
+
+
+def test_it_says_what_was_compressed_and_why_other_batches_were_not() -> None:
+    profile = Profile()
+    edge, why = EdgeId(1), "for what consumes"
+    down = (Tier.DEVICE, Tier.DISK)
+    profile.hear(events.Demoted(QueryId(1), edge, BatchId(1), *down, 4_096, 1_024, 0.1, why, "compressed", 0.02))
+    profile.hear(events.Demoted(QueryId(1), edge, BatchId(2), *down, 4_096, 4_096, 0.1, why, "no processor is idle"))
+    moves = profile.edge(edge).moves[down]
+    assert (moves.compressed_count, moves.compressed_bytes, moves.compressed_stored_bytes) == (1, 4_096, 1_024)
+    line = str(profile).split("\n")[0]
+    assert "8 KiB (5 KiB there) in 200.0 ms, 1 compressed, 4 KiB to 1 KiB in 20.0 ms of processors" in line
+    assert line.endswith("1 not compressed: no processor is idle")
 
 
 def test_progress_never_runs_backwards_and_ends_at_one() -> None:

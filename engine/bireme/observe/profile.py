@@ -350,7 +350,7 @@ def _edge_line(name: str, edge: EdgeProfile) -> str:
     """What went down and up on one edge, and why."""
     parts = [_moves(source, target, moves) for (source, target), moves in sorted(edge.moves.items())]
     if edge.reasons:
-        parts.append(", ".join(f"{count} {why}" for why, count in edge.reasons.items()))
+        parts.append("moved down: " + ", ".join(f"{count} {why}" for why, count in edge.reasons.items()))
     parts += [f"{count} not compressed: {why}" for why, count in edge.uncompressed.items()]
     parts += [f"{count} moves failed: {reason}" for reason, count in edge.faults.items()]
     return f"edge {name}: {'; '.join(parts)}"
