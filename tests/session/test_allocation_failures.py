@@ -38,6 +38,8 @@ QUERIES = {
     "window": (
         "select k, sum(v) over (partition by g order by k) as x, row_number() over (order by s) as r from t order by k"
     ),
+    "first of keys": "select g, v, k from t qualify rank() over (partition by g order by v, k) <= 3 order by 1, 2, 3",
+    "quantiles": "select g, median(v) as m, quantile_disc(k, 0.3) as q, sum(n) as s from t group by g order by g",
     "union": "select g from t union select w from u order by 1",
     "except": "select k from t except select w from u order by 1",
     "limit": "select count(*) as c from (select k from t limit 1234)",

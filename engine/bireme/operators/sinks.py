@@ -77,8 +77,16 @@ class Emit(Unrelieved):
         return () if self._drop is None else self._drop.notes
 
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
-        if self._drop is not None:
-            batches = [self._drop.run(batch, slot) for batch in batches]
+        if self._drop is None:
+            return self._put(batches)
+        try:
+            return self._put([self._drop.run(batch, slot) for batch in batches])
+        except BaseException:
+            # The call may be made again, and its rows must not count twice.
+            self._drop.forget(slot)
+            raise
+
+    def _put(self, batches: Iterable[pa.RecordBatch]) -> list[Emission]:
         pieces = (piece for batch in batches for piece in slices(batch, BATCH_ROWS_MAX))
         if not self._sink.partition_keys or self._partitions == 1:
             return [Emission(self._sink.edge, 0, piece) for piece in pieces]

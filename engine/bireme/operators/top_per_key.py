@@ -60,6 +60,10 @@ class DropBeyondTop:
             self.notes = ("most rows may be among the first of their key: they were left to the window",)
         return batch if len(kept) == batch.num_rows else self._kernels.take(batch, kept)
 
+    def forget(self, slot: int) -> None:
+        """Begins anew: rows that a slot has met have not all gone on."""
+        self._slots[slot] = None
+
 
 class _Slot:
     """What a slot remembers, and how much that has brought."""
