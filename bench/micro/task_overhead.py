@@ -87,6 +87,9 @@ class Stage:
     def finish_parts(self) -> int:
         return 0
 
+    def end(self, bytes_max: int, slot: int) -> Output | None:
+        return Output()
+
     def close(self) -> None:
         """No state."""
 
