@@ -338,18 +338,23 @@ def test_a_page_index_that_is_no_index_proves_nothing(tmp_path):
         assert session.sql("select n from t where n between 10 and 12").collect().column(0).to_pylist() == [10, 11, 12]
 
 
-@pytest.mark.parametrize(("kept_max", "reads_again"), [(16_384, 0), (1, 2 * 2 * 10)])
-def test_page_indexes_are_read_once_and_not_all_are_kept(tmp_path, monkeypatch, kept_max, reads_again):
-    path = tmp_path / "t.parquet"
+def write_small_pages(path, row_group_rows):
+    """Ascending numbers, in many pages a row group, with page indexes."""
     pq.write_table(
         pa.table({"n": list(range(5000))}),
         path,
-        row_group_size=500,
+        row_group_size=row_group_rows,
         data_page_size=500,
         write_page_index=True,
         write_batch_size=50,
         use_dictionary=False,
     )
+
+
+@pytest.mark.parametrize(("kept_max", "reads_again"), [(16_384, 0), (1, 2 * 2 * 10)])
+def test_page_indexes_are_read_once_and_not_all_are_kept(tmp_path, monkeypatch, kept_max, reads_again):
+    path = tmp_path / "t.parquet"
+    write_small_pages(path, row_group_rows=500)
     reads = []
     plainly = parquet_pages._read
     monkeypatch.setattr(parquet_pages, "_read", lambda file, place: reads.append(place) or plainly(file, place))
@@ -371,15 +376,7 @@ def test_page_indexes_are_read_once_and_not_all_are_kept(tmp_path, monkeypatch, 
 
 def test_pages_are_asked_only_about_what_their_row_groups_leave_open(tmp_path, monkeypatch):
     path = tmp_path / "t.parquet"
-    pq.write_table(
-        pa.table({"n": list(range(5000))}),
-        path,
-        row_group_size=1000,
-        data_page_size=500,
-        write_page_index=True,
-        write_batch_size=50,
-        use_dictionary=False,
-    )
+    write_small_pages(path, row_group_rows=1000)
     asked = []
     plainly = parquet_pages._read
     monkeypatch.setattr(parquet_pages, "_read", lambda file, place: asked.append(place) or plainly(file, place))

@@ -208,16 +208,21 @@ def test_close_leaves_nothing(tmp_path):
     assert files_below(tmp_path) == []
 
 
+def flip_bit(folder, ticket, where):
+    """At a byte of what the ticket stands for, or at a fraction of it."""
+    position = int(where * ticket.length) if isinstance(where, float) else where % ticket.length
+    with segment_file(folder, ticket).open("r+b") as file:
+        file.seek(ticket.offset + position)
+        byte = file.read(1)[0]
+        file.seek(ticket.offset + position)
+        file.write(bytes([byte ^ 16]))
+
+
 @pytest.mark.parametrize("where", [0, 5, 0.5, -1])
 def test_any_flipped_bit_is_noticed(tmp_path, where):
     store = LocalSpillStore([tmp_path], bytes_max=1 << 30)
     first, second = store.write(batch_of(100)), store.write(batch_of(200))
-    position = int(where * second.length) if isinstance(where, float) else where % second.length
-    with segment_file(tmp_path, second).open("r+b") as file:
-        file.seek(second.offset + position)
-        byte = file.read(1)[0]
-        file.seek(second.offset + position)
-        file.write(bytes([byte ^ 16]))
+    flip_bit(tmp_path, second, where)
     with pytest.raises(SpillCorrupt, match="checksum"):
         store.read(second)
     assert store.read(first).equals(batch_of(100))
@@ -498,12 +503,7 @@ def test_frames_are_blocks_of_lz4_as_others_know_it(tmp_path):
 def test_any_flipped_bit_of_what_is_compressed_is_noticed(tmp_path, where):
     store = native_store(tmp_path, direct=False, compression=Compression.LZ4)
     first, second = store.write(numbers_batch(50_000)), store.write(numbers_batch(50_000, start=9))
-    position = int(where * second.length) if isinstance(where, float) else where % second.length
-    with segment_file(tmp_path, second).open("r+b") as file:
-        file.seek(second.offset + position)
-        byte = file.read(1)[0]
-        file.seek(second.offset + position)
-        file.write(bytes([byte ^ 16]))
+    flip_bit(tmp_path, second, where)
     with pytest.raises(SpillCorrupt, match="checksum"):
         store.read(second)
     assert store.read(first).equals(numbers_batch(50_000))
