@@ -57,6 +57,13 @@ QUERIES = [
     "select d + interval '1 day 2 hours ago', interval '3' day, interval '-3 months' from t",
     "select interval '41 months -11 days 10 hours' * 0.3, interval '1 month' / 3, interval '1 month' * 0.123456789",
     "select interval '1 year 2 days 4 hours' * 8.2, interval '7 microseconds' * 0.3, interval '1 month' * 2",
+    "select interval '0.05 year', interval '0.055 years', interval '1.5 years', interval '-0.04 decade'",
+    "from (describe select 42 as a)",
+    "select interval '0.05 month', interval '-1.99 month', interval '0.3 quarter', interval '0.05 week' from t",
+    "select interval '0.0000000005 hour', interval '-0.0000015 second', interval '0.0015 ms' from t",
+    "select interval (x) year, interval (-x) hour, interval (x) second, interval (a) day, interval (1.7) month from t",
+    "select a % 3, median(time '01:00:00' + to_microseconds(a * 3)), median(interval (x) hour) from t group by 1",
+    "select quantile_cont(time '10:00:00' + interval (x) hour, 0.3), median(interval (a) day) filter (a > 4) from t",
     "select interval '1.5' microsecond, interval '-1.5 microseconds', interval '1.5 milliseconds'",
     """select i, count(*) over (order by v range between interval '4' day preceding and current row) as n from (values
     (1, interval '26' day), (2, interval '30' day), (3, interval '1 month 2 days'), (4, null)) q(i, v) order by i""",

@@ -211,7 +211,7 @@ def _hash(call: Call, args: list[pa.Array]) -> pa.Array:
 
 def _log_gamma(value: float) -> float:
     """Infinite at its poles, which are zero and the negative whole numbers."""
-    return math.inf if value <= 0 and value == math.floor(value) else math.lgamma(value)
+    return math.inf if value <= 0 and (math.isinf(value) or value == math.floor(value)) else math.lgamma(value)
 
 
 FUNCTIONS: Final[dict[str, Evaluator]] = {

@@ -96,7 +96,10 @@ def interval(node: Node, context: Context) -> Expr:
         if name not in _WHOLE_UNITS and not node.args.get("fraction_in_string"):
             value = Decimal(int(value))
         return Literal(_checked(texts.span(value, name), amount.args["this"]), t.INTERVAL)
-    return functions.scalar("multiply", (Literal(texts.span(Decimal(1), name), t.INTERVAL), context.bind(amount)))
+    count = context.bind(amount)
+    if name not in _WHOLE_UNITS and (count.type.is_float or count.type.kind is t.Kind.DECIMAL):
+        count = functions.scalar("trunc", (count,))
+    return functions.scalar("multiply", (Literal(texts.span(Decimal(1), name), t.INTERVAL), count))
 
 
 def _amount(text: str) -> Decimal:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import re
 import struct
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Final
 
 from bireme.plan.expr import Interval
@@ -200,16 +200,30 @@ def _read_part(text: str) -> tuple[Interval, str]:
 
 
 def span(amount: Decimal, unit: str) -> Interval:
-    """`amount` of a unit; a fraction of a month becomes days, a fraction of a day time, as DuckDB does."""
+    """`amount` of a unit, as in DuckDB: years and longer units are rounded to months, a fraction of a month becomes
+    days, one of a day time, rounded to microseconds; a fraction of a microsecond is dropped.
+    """
     months, days, nanoseconds = _UNITS[unit]
+    if months >= _UNITS["year"][0]:
+        return Interval(_rounded(amount * months), 0, 0)
     if months:
         whole = int(amount * months)
-        return Interval(whole, int((amount * months - whole) * DAYS_A_MONTH), 0)
+        left = span((amount * months - whole) * DAYS_A_MONTH, "day")
+        return Interval(whole, left.days, left.nanoseconds)
     if days:
         whole = int(amount * days)
-        return Interval(0, whole, int((amount * days - whole) * NANOSECONDS_A_DAY))
-    # Digits behind microseconds are dropped.
-    return Interval(0, 0, int(amount * nanoseconds / NANOSECONDS_A_MICROSECOND) * NANOSECONDS_A_MICROSECOND)
+        return Interval(0, whole, _whole_microseconds((amount * days - whole) * NANOSECONDS_A_DAY))
+    if nanoseconds <= NANOSECONDS_A_MICROSECOND:
+        return Interval(0, 0, int(amount * nanoseconds / NANOSECONDS_A_MICROSECOND) * NANOSECONDS_A_MICROSECOND)
+    return Interval(0, 0, _whole_microseconds(amount * nanoseconds))
+
+
+def _whole_microseconds(nanoseconds: Decimal) -> int:
+    return _rounded(nanoseconds / NANOSECONDS_A_MICROSECOND) * NANOSECONDS_A_MICROSECOND
+
+
+def _rounded(amount: Decimal) -> int:
+    return int(amount.to_integral_value(ROUND_HALF_UP))
 
 
 # ------------------------------------------------------------------------------------------------ writing

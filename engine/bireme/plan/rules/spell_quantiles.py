@@ -9,10 +9,11 @@ of the group share a row's value.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from bireme.data.types import BOOL, FLOAT64, INT64, STRING, DataType, Kind
+from bireme.data.types import BOOL, DATE, FLOAT64, INT64, STRING, DataType, Kind
 from bireme.errors import DomainFault
 from bireme.plan import functions
 from bireme.plan.expr import (
@@ -71,10 +72,10 @@ def _discrete_quantile(call: Aggregation, rel: Aggregate, numbers: Numbers) -> S
 
 def _continuous_quantile(call: Aggregation, rel: Aggregate, numbers: Numbers) -> Spelling:
     value, fraction = counted(call), _fraction(call)
-    if not (call.type.is_numeric or call.type.kind is Kind.TIMESTAMP):
+    between = _between_numbers if call.type.is_numeric else _BETWEEN.get(call.type.kind)
+    if between is None:
         # Nothing lies between two texts: DuckDB takes the discrete one.
         return _discrete_quantile(call, rel, numbers)
-    between = _between_numbers if call.type.is_numeric else _between_moments
     if _is_selected(call, rel):
         ends = [_selected(function, value, fraction) for function in ("quantile_lower", "quantile_higher")]
         return Spelling(
@@ -136,9 +137,33 @@ def _between_decimals(low: Expr, high: Expr, part: Expr, kind: DataType) -> Expr
 
 def _between_moments(columns: Sequence[Expr], kind: DataType) -> Expr:
     low, high = functions.cast(columns[0], kind), functions.cast(columns[1], kind)
-    distance = functions.cast(scalar("date_diff", Literal("microsecond", STRING), low, high), FLOAT64)
-    part = functions.cast(scalar("*", distance, columns[2]), INT64)
+    part = functions.cast(_microseconds_after(low, high, columns[2]), INT64)
     return scalar("+", low, scalar("to_microseconds", part))
+
+
+def _microseconds_after(low: Expr, high: Expr, part: Expr) -> Expr:
+    distance = functions.cast(scalar("date_diff", Literal("microsecond", STRING), low, high), FLOAT64)
+    return scalar("*", distance, part)
+
+
+def _between_spans(columns: Sequence[Expr], kind: DataType) -> Expr:
+    low, high = functions.cast(columns[0], kind), functions.cast(columns[1], kind)
+    return scalar("+", low, scalar("*", scalar("-", high, low), columns[2]))
+
+
+def _between_clocks(columns: Sequence[Expr], kind: DataType) -> Expr:
+    day = Literal(datetime.date(1970, 1, 1), DATE)
+    low, high = [scalar("+", day, functions.cast(column, kind)) for column in columns[:2]]
+    part = functions.cast(scalar("round", _microseconds_after(low, high, columns[2])), INT64)
+    return functions.cast(scalar("+", low, scalar("to_microseconds", part)), kind)
+
+
+# How far a quantile is between two neighbours of types other than numbers.
+_BETWEEN: Final[dict[Kind, Callable[[Sequence[Expr], DataType], Expr]]] = {
+    Kind.TIMESTAMP: _between_moments,
+    Kind.TIME: _between_clocks,
+    Kind.INTERVAL: _between_spans,
+}
 
 
 def _mode(call: Aggregation, rel: Aggregate, numbers: Numbers) -> Spelling:
