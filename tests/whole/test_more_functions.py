@@ -62,7 +62,7 @@ QUERIES = [
     "select interval '0.05 month', interval '-1.99 month', interval '0.3 quarter', interval '0.05 week' from t",
     "select interval '0.0000000005 hour', interval '-0.0000015 second', interval '0.0015 ms' from t",
     "select interval (x) year, interval (-x) hour, interval (x) second, interval (a) day, interval (1.7) month from t",
-    "select a % 3, median(time '01:00:00' + to_microseconds(a * 3)), median(interval (x) hour) from t group by 1",
+    "select a % 3, median(time '01:00:00' + to_microseconds(a * 3)), median(interval (a) minute) from t group by 1",
     "select quantile_cont(time '10:00:00' + interval (x) hour, 0.3), median(interval (a) day) filter (a > 4) from t",
     "select interval '1.5' microsecond, interval '-1.5 microseconds', interval '1.5 milliseconds'",
     """select i, count(*) over (order by v range between interval '4' day preceding and current row) as n from (values
