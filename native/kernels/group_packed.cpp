@@ -67,7 +67,8 @@ PackedIndex::PackedIndex(const KeyLayout& layout) : layout_(layout) {
 }
 
 uint64_t PackedIndex::cells_limit() const {
-  return std::min(std::max(kCellsMin, kCellsPerRow * static_cast<uint64_t>(rows_seen_)), uint64_t{1} << 31);
+  return std::min(std::max(kCellsMin, kCellsPerKey * static_cast<uint64_t>(keys_expected_)),
+                  uint64_t{1} << 31);
 }
 
 uint32_t PackedIndex::add_unlisted() {
@@ -101,7 +102,7 @@ void PackedIndex::read_part(int part, const uint32_t* entries, int64_t rows, uin
 }
 
 void PackedIndex::adopt(const PackedIndex& other) {
-  expect(other.rows_seen_);
+  expect(other.keys_expected_);
   std::vector<std::vector<uint64_t>> words(layout_.parts.size(), std::vector<uint64_t>(kVectorRows));
   KeyVector vector;
   for (const auto& part : words) vector.parts.push_back(part.data());

@@ -3,10 +3,13 @@
 //
 // Rule: keys get numbers 0, 1, 2 … in the order in which they first come, and lie in that order in `keys_`.
 // What finds a number (an array addressed by the key, or slots) can be thrown away and made again from them,
-// so the index moves between the two as the keys it has seen ask for: dense while a cell costs less than
-// kCellsPerRow allows.
+// so the index moves between the two as the keys it has seen ask for: dense while there are at most
+// kCellsPerKey cells for each key that is there, or may be once the rows at hand are taken. Rows that bring
+// no new keys pay for none: a table of one of many ranges of hashes sees few keys of a wide range again and
+// again.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -30,8 +33,8 @@ class PackedIndex {
   }
   bool dense() const { return domain_.active(); }
 
-  // Says that `rows` more keys are to come, which is what pays for a dense index.
-  void expect(int64_t rows) { rows_seen_ += rows; }
+  // Says that up to `rows` more keys are to come, which is what pays for a dense index.
+  void expect(int64_t rows) { keys_expected_ = std::max(keys_expected_, int64_t{size()} + rows); }
   // Whether it helps to know the ranges of the keys to come, and tells them: one array for all of them, if
   // they are dense.
   bool wants_ranges() const { return can_be_dense_ && (domain_.active() || is_fresh()); }
@@ -54,7 +57,7 @@ class PackedIndex {
   bool is_null(int column, uint32_t entry) const;
 
  private:
-  static constexpr uint64_t kCellsPerRow = 8;
+  static constexpr uint64_t kCellsPerKey = 8;
   static constexpr uint64_t kCellsMin = 1 << 16;
 
   uint64_t cells_limit() const;
@@ -84,7 +87,7 @@ class PackedIndex {
   Cells<uint64_t> keys_;
   Slots slots_;
   KeyDomain domain_;
-  int64_t rows_seen_ = 0;
+  int64_t keys_expected_ = 0;   // the most that there may have been
   int64_t dense_check_ = 4096;  // the size at which to look again whether the keys are dense
   uint32_t unlisted_ = kNoEntry;
   bool many_new_ = true;  // whether the last vector brought many new keys
