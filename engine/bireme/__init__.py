@@ -11,7 +11,7 @@ from bireme.errors import BiremeError as BiremeError
 
 if TYPE_CHECKING:
     from bireme.frontend.expression import all_columns as all
-    from bireme.frontend.expression import col, count, exclude, lit, when
+    from bireme.frontend.expression import col, count, element, exclude, lit, when
     from bireme.frontend.frame import Frame, concat
     from bireme.frontend.horizontal import (
         all_horizontal,
@@ -42,6 +42,7 @@ __all__ = [
     "corr",
     "count",
     "cov",
+    "element",
     "exclude",
     "lit",
     "max_horizontal",
@@ -58,6 +59,7 @@ _HOMES: Final = {
     "concat": ("bireme.frontend.frame", "concat"),
     "connect": ("bireme.session", "connect"),
     "count": ("bireme.frontend.expression", "count"),
+    "element": ("bireme.frontend.expression", "element"),
     "exclude": ("bireme.frontend.expression", "exclude"),
     "lit": ("bireme.frontend.expression", "lit"),
     "when": ("bireme.frontend.expression", "when"),

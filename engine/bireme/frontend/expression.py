@@ -18,6 +18,7 @@ from bireme.frontend.expression_tree import (
     Choice,
     Constant,
     Conversion,
+    Element,
     Function,
     Membership,
     Named,
@@ -285,6 +286,11 @@ def lit(value: Any, dtype: Any = None) -> Expression:
     """A constant; with `dtype`, converted to that type."""
     constant = Expression(Constant(literal(value)))
     return constant if dtype is None else constant.cast(dtype)
+
+
+def element() -> Expression:
+    """An element of the list that `list.eval()` or `list.filter()` goes over."""
+    return Expression(Element())
 
 
 def count() -> Expression:

@@ -26,6 +26,11 @@ class Several(Node):
 
 
 @node
+class Element(Node):
+    """An element of a list, inside of what `EachElement` computes of it."""
+
+
+@node
 class Constant(Node):
     literal: Literal
 
@@ -34,6 +39,15 @@ class Constant(Node):
 class Function(Node):
     name: str
     args: tuple[Tree, ...]
+
+
+@node
+class EachElement(Node):
+    """A function of the registry that is given a list and what to do with each element."""
+
+    name: str
+    list: Tree
+    body: Tree
 
 
 @node
@@ -95,7 +109,21 @@ class Renamed(Node):
     name: str
 
 
-Tree = Named | Several | Constant | Function | Conversion | Choice | Membership | Summary | Place | Over | Renamed
+Tree = (
+    Named
+    | Several
+    | Element
+    | Constant
+    | Function
+    | EachElement
+    | Conversion
+    | Choice
+    | Membership
+    | Summary
+    | Place
+    | Over
+    | Renamed
+)
 
 
 def parts(tree: Tree) -> tuple[Tree, ...]:
@@ -105,6 +133,8 @@ def parts(tree: Tree) -> tuple[Tree, ...]:
             return args
         case Conversion(arg) | Renamed(arg) | Membership(arg):
             return (arg,)
+        case EachElement(_, values, body):
+            return (values, body)
         case Choice(branches, default):
             return (*(part for branch in branches for part in branch), default)
         case Over(inner):
@@ -123,6 +153,8 @@ def map_parts(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
         case Place(name, args, frame, order, ignore_nulls):
             ordered = tuple([(change(key), down, first) for key, down, first in order])
             return Place(name, tuple(map(change, args)), frame, ordered, ignore_nulls)
+        case EachElement(name, values, body):
+            return EachElement(name, change(values), change(body))
         case Conversion(arg, kind, safe):
             return Conversion(change(arg), kind, safe)
         case Renamed(arg, name):
@@ -155,6 +187,10 @@ def describe(tree: Tree) -> str:
             return repr(value.value) if isinstance(value.value, str) else str(value.value)
         case Function(name, args) | Summary(name, args) | Place(name, args):
             return f"{name}({', '.join(map(describe, args))})"
+        case Element():
+            return "element()"
+        case EachElement(name, values, body):
+            return f"{name}({describe(values)}, {describe(body)})"
         case Conversion(arg, kind, _):
             return f"cast({describe(arg)} as {kind})"
         case Membership(arg, items):

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from bireme.errors import ArgumentFault
 from bireme.frontend.arguments import row_count
-from bireme.frontend.expression import Expression, lit, when
+from bireme.frontend.expression import Expression, lit, tree_of, when
+from bireme.frontend.expression_tree import EachElement
 from bireme.frontend.namespaces import Namespace
 
 # Polars' duration letters that name a calendar unit, for `dt.truncate`.
@@ -143,6 +144,17 @@ class ListNamespace(Namespace):
 
     def last(self) -> Expression:
         return self._call("list_last")
+
+    def eval(self, expr: Expression) -> Expression:
+        """What an expression of `element()` gives for each element."""
+        return self._each("list_transform", expr)
+
+    def filter(self, predicate: Expression) -> Expression:
+        """The elements for which a condition on `element()` is TRUE."""
+        return self._each("list_filter", predicate)
+
+    def _each(self, name: str, body: Expression) -> Expression:
+        return Expression(EachElement(name, tree_of(self._expression), tree_of(body)))
 
     def get(self, index: int) -> Expression:
         """The element at a place."""

@@ -6,17 +6,19 @@ functions over the whole frame of those that stand among columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from bireme.data.schema import Schema
-from bireme.data.types import BOOL, STRING
+from bireme.data.types import BOOL, STRING, DataType
 from bireme.errors import ArgumentFault, NameFault, TypeFault, Unsupported
 from bireme.frontend.expression import tree_of
 from bireme.frontend.expression_tree import (
     Choice,
     Constant,
     Conversion,
+    EachElement,
+    Element,
     Function,
     Membership,
     Named,
@@ -37,7 +39,9 @@ from bireme.plan.expr import (
     Aggregation,
     Column,
     Expr,
+    Lambda,
     Literal,
+    Parameter,
     SortKey,
     WindowCall,
 )
@@ -146,6 +150,7 @@ class Resolver:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
+        self.elements: list[Parameter] = []
 
     def resolve(self, tree: Tree) -> Expr:
         match tree:
@@ -156,6 +161,12 @@ class Resolver:
                 return value
             case Function(name, args):
                 return _applied(name, [self.resolve(arg) for arg in args])
+            case EachElement(name, values, body):
+                return functions.with_lambda(name, [self.resolve(values)], _Body(self, body))
+            case Element():
+                if not self.elements:
+                    raise ArgumentFault("element() stands for an element of a list only inside of list.eval()")
+                return self.elements[-1]
             case Conversion(arg, kind, safe):
                 return functions.cast(self.resolve(arg), kind, safe)
             case Choice():
@@ -206,6 +217,34 @@ class Resolver:
 
     def over(self, tree: Over) -> Expr:
         raise NotImplementedError
+
+
+class _Body:
+    """What is computed of each element of a list."""
+
+    width = 1
+
+    def __init__(self, resolver: Resolver, tree: Tree) -> None:
+        if any(isinstance(part, Summary | Place | Over) for part in _all_parts(tree)):
+            raise Unsupported(f"{describe(tree)}: of an element alone; for the list, use list.sum() and the like")
+        self._resolver = resolver
+        self._tree = tree
+
+    def typed(self, types: Sequence[DataType]) -> Lambda:
+        elements = self._resolver.elements
+        parameter = Parameter(len(elements), 0, types[0])
+        elements.append(parameter)
+        try:
+            body = self._resolver.resolve(self._tree)
+        finally:
+            elements.pop()
+        return Lambda((parameter,), body, body.type)
+
+
+def _all_parts(tree: Tree) -> Iterator[Tree]:
+    yield tree
+    for part in parts(tree):
+        yield from _all_parts(part)
 
 
 def _applied(name: str, args: list[Expr]) -> Expr:
@@ -279,7 +318,9 @@ class Grouped(Resolver):
         if isinstance(tree, Named):
             return self._key(tree)
         if not has_summary(tree) and reads_rows(tree) and not isinstance(tree, Over):
-            expr = Scalars(self.schema).resolve(tree)
+            rows = Scalars(self.schema)
+            rows.elements = self.elements
+            expr = rows.resolve(tree)
             if expr in self._keys:
                 return Column(self._keys.index(expr), expr.type)
         return super().resolve(tree)

@@ -22,8 +22,10 @@ from bireme.plan.expr import (
     Expr,
     InList,
     Interval,
+    Lambda,
     Literal,
     OuterColumn,
+    Parameter,
     QuantifiedSubquery,
     Relation,
     ScalarSubquery,
@@ -86,6 +88,10 @@ class ExprWriter:
             case QuantifiedSubquery(operands, comparison, quantifier, plan):
                 left = ", ".join([self.expr(operand, schema) for operand in operands])
                 return f"({left}) {_INFIX[comparison]} {quantifier.value} (subquery {self._subquery(plan)})"
+            case Lambda(parameters, body):
+                return f"({', '.join([_parameter(each) for each in parameters])}) -> {self.expr(body, schema)}"
+            case Parameter():
+                return _parameter(expr)
             case Scalar(name):
                 return f"scalar {name}"
         raise EngineBug(f"explain does not know {type(expr).__name__}")
@@ -140,6 +146,10 @@ class ExprWriter:
             text += " desc" if key.descending else ""
             parts.append(text + (" nulls first" if key.nulls_first else ""))
         return ", ".join(parts)
+
+
+def _parameter(parameter: Parameter) -> str:
+    return f"${parameter.level}.{parameter.place}"
 
 
 def _constant(literal: Literal) -> str:

@@ -118,6 +118,27 @@ class InList(Expr):
     type: DataType = BOOL
 
 
+@node
+class Parameter(Expr):
+    """Parameter `place` of the lambda that `level` other lambdas are around; only inside of the body of that one."""
+
+    level: int
+    place: int
+    type: DataType
+
+
+@node(parts=("body",))
+class Lambda(Expr):
+    """What a function is to do with each element of a list; only as the argument of a `Call`.
+
+    `body`, of the lambda's type, is over `parameters` and the columns of the row that the list is in.
+    """
+
+    parameters: tuple[Parameter, ...]
+    body: Expr
+    type: DataType
+
+
 @node(role=Role.SUBQUERY, inputs=("plan",))
 class ScalarSubquery(Expr):
     """The one value of `plan` (one column): NULL for no row, CardinalityFault for more than one.

@@ -25,8 +25,10 @@ from bireme.plan.expr import (
     Expr,
     InList,
     Interval,
+    Lambda,
     Literal,
     OuterColumn,
+    Parameter,
     QuantifiedSubquery,
     ScalarSubquery,
 )
@@ -260,6 +262,10 @@ class _Check:
             case InList(arg, items):
                 if any(item.type is not arg.type for item in items):
                     yield f"an item of an InList is not of type {arg.type}"
+            case Lambda(parameters, body, type_):
+                if body.type is not type_:
+                    yield f"the body of a Lambda of type {type_} has type {body.type}"
+                yield from _stray(body, parameters)
             case ScalarSubquery() | Exists() | QuantifiedSubquery():
                 yield from self.subquery(expr, (*around, schema))
 
@@ -295,6 +301,18 @@ def _call(function: str, args: tuple[Expr, ...], type_: DataType) -> Iterator[st
         yield f"{function} gives {type_}"
     if type_.kind is Kind.NULL and function not in ("coalesce", "greatest", "least"):
         yield f"{function} gives values of the type of NULL"
+
+
+def _stray(body: Expr, parameters: Sequence[Parameter]) -> Iterator[str]:
+    """Parameters of the level of `parameters` that are none of them."""
+    stack = [body]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Parameter):
+            if part not in parameters and part.level >= parameters[0].level:
+                yield f"parameter {part.place} of level {part.level} is read where there is none"
+        elif not isinstance(part, Lambda):
+            stack.extend(operands(part))
 
 
 def _cut(limit: int | None, offset: int) -> Iterator[str]:

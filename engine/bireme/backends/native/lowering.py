@@ -16,7 +16,7 @@ from typing import Any, Final
 from bireme.backends.native import _kernels
 from bireme.data.types import BOOL, DATE, DECIMAL64_DIGITS, STRING, DataType, Kind, decimal
 from bireme.errors import Unsupported
-from bireme.plan.expr import Call, Case, Cast, Column, Expr, InList, Interval, Literal
+from bireme.plan.expr import Call, Case, Cast, Column, Expr, InList, Interval, Lambda, Literal
 from bireme.plan.raises import may_raise
 
 # Arrow's format strings; units and digits are put in by `format_of`.
@@ -149,6 +149,8 @@ class Lowering:
         name = expr.function
         if name in _COMPARISONS:
             return self._compare(expr)
+        if any(arg.__class__ is Lambda for arg in expr.args):
+            raise Missing(expr, f"{name} runs in the reference backend")
         special = _SPECIAL.get(name)
         if special is not None:
             return special(self, expr)

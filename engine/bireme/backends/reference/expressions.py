@@ -6,7 +6,7 @@ the other functions do is in the modules beside this one, by family.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from bireme.backends.reference import (
     arithmetic,
     comparison,
     encodings,
+    lambdas,
     lists,
     numeric,
     patterns,
@@ -30,7 +31,7 @@ from bireme.backends.reference.vectors import Bools, bools, from_bools, nulls_of
 from bireme.data.record import plain
 from bireme.data.types import BOOL, DataType, to_arrow
 from bireme.errors import EngineBug, Unsupported
-from bireme.plan.expr import Call, Case, Cast, Column, Expr, InList, Literal
+from bireme.plan.expr import Call, Case, Cast, Column, Expr, InList, Lambda, Literal, Parameter
 from bireme.plan.physical import Scalar
 
 Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
@@ -53,7 +54,7 @@ def check_supported(expr: Expr) -> None:
     """Raises Unsupported, naming it, for an expression that `Scope` cannot evaluate."""
     match expr:
         case Call(function, args):
-            if function not in FUNCTIONS and function not in _LAZY:
+            if function not in FUNCTIONS and function not in _LAZY and function not in lambdas.FUNCTIONS:
                 raise Unsupported(f"the function {function} is not implemented; rewrite the query without it")
             parts: Sequence[Expr] = args
         case Cast(arg):
@@ -62,7 +63,9 @@ def check_supported(expr: Expr) -> None:
             parts = (*(part for branch in branches for part in branch), default)
         case InList(arg, items):
             parts = (arg, *items)
-        case Column() | Literal() | Scalar():
+        case Lambda(_, body):
+            parts = (body,)
+        case Column() | Literal() | Scalar() | Parameter():
             parts = ()
         case _:
             raise EngineBug(f"{type(expr).__name__} reached a backend; it should be gone after unnesting")
@@ -71,12 +74,18 @@ def check_supported(expr: Expr) -> None:
 
 
 class Scope:
-    """The columns that expressions are evaluated over; equal subexpressions are evaluated once."""
+    """The columns that expressions are evaluated over; equal subexpressions are evaluated once.
 
-    def __init__(self, columns: Sequence[pa.Array], rows: int) -> None:
+    Inside of lambdas, `parameters` are known, too.
+    """
+
+    def __init__(
+        self, columns: Sequence[pa.Array], rows: int, parameters: Mapping[Parameter, pa.Array] | None = None
+    ) -> None:
         self._columns = columns
         self._rows = rows
-        self._known: dict[Expr, pa.Array] = {}
+        self._parameters = parameters or {}
+        self._known: dict[Expr, pa.Array] = {**self._parameters}
 
     def evaluate(self, expr: Expr) -> pa.Array:
         """The values of `expr`, one a row, not dictionary-encoded."""
@@ -95,6 +104,8 @@ class Scope:
                 return self._junction(args, stop=function == "or")
             case Call("coalesce", args, kind):
                 return self._coalesce(args, kind)
+            case Call(function, (_, Lambda() as given, *_)):
+                return lambdas.FUNCTIONS[function](self, expr, given)
             case Call(function, args, kind):
                 if not args:
                     raise EngineBug(f"{function} without arguments reached a backend")
@@ -110,8 +121,17 @@ class Scope:
 
     def _narrowed(self, rows: Rows) -> Scope:
         """The same columns at some rows."""
+        return self.at(rows, {})
+
+    def at(self, rows: Rows, parameters: Mapping[Parameter, pa.Array]) -> Scope:
+        """The same columns and parameters at some rows, which may come repeatedly, and further `parameters`."""
         positions = pa.array(rows, pa.int64())
-        return Scope(_TakenLazily(self._columns, positions), len(rows))
+        around = {parameter: values.take(positions) for parameter, values in self._parameters.items()}
+        return Scope(_TakenLazily(self._columns, positions), len(rows), {**around, **parameters})
+
+    def merged(self, parts: list[tuple[Rows, pa.Array]], kind: DataType) -> pa.Array:
+        """A column of the values of `parts`, each at its rows, and NULL elsewhere."""
+        return _merged(parts, self._rows, kind) if parts else pa.nulls(self._rows, to_arrow(kind))
 
     def _junction(self, args: tuple[Expr, ...], stop: bool) -> pa.Array:
         """AND (`stop` FALSE) or OR (`stop` TRUE): an argument equal to `stop` decides, else a NULL one."""

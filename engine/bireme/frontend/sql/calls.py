@@ -14,6 +14,7 @@ from sqlglot import expressions as exp
 from bireme.data.types import INT64
 from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import STAND_INS, Context, Handler
+from bireme.frontend.sql.lambdas import lambda_call
 from bireme.frontend.sql.lexemes import plain_name
 from bireme.frontend.sql.literals import clock_value
 from bireme.frontend.sql.operators import part
@@ -111,7 +112,7 @@ def _read_argument(node: Node | None, call: Invocation) -> None:
         check_arguments(node, ("this",))
         call.ignore_nulls = kind is exp.IgnoreNulls
         _read_argument(node.args.get("this"), call)
-    elif kind in (exp.Limit, exp.HavingMax, exp.Lambda, exp.Kwarg, exp.PropertyEQ, exp.Alias):
+    elif kind in (exp.Limit, exp.HavingMax, exp.Kwarg, exp.PropertyEQ, exp.Alias):
         raise Unsupported(f"{_ARGUMENT_KINDS[kind]} in a call is not supported")
     else:
         call.args.append(node)
@@ -120,7 +121,6 @@ def _read_argument(node: Node | None, call: Invocation) -> None:
 _ARGUMENT_KINDS: Final = {
     exp.Limit: "LIMIT",
     exp.HavingMax: "HAVING MAX and MIN",
-    exp.Lambda: "a lambda",
     exp.Kwarg: "a named argument",
     exp.PropertyEQ: "a named argument",
     exp.Alias: "an alias",
@@ -150,6 +150,8 @@ def _call(read: Invocation, context: Context) -> Expr:
     if functions.is_scalar(name):
         if clause is not None:
             raise ClauseFault(f"{clause} goes with aggregates; '{name}' is a function of one row")
+        if any(arg.__class__ is exp.Lambda for arg in read.args):
+            return lambda_call(name, read.args, context)
         args = [context.bind(arg) for arg in read.args]
         if name == "age" and len(args) == 1:
             args.insert(0, clock_value("today", context))

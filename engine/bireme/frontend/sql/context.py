@@ -22,7 +22,7 @@ from bireme.frontend.sql.lexemes import select_items
 from bireme.frontend.sql.scope import Scope
 from bireme.frontend.sql.syntax import Node, check_arguments, located, span
 from bireme.plan import functions
-from bireme.plan.expr import Aggregation, Column, Expr, OuterColumn, WindowCall
+from bireme.plan.expr import Aggregation, Column, Expr, OuterColumn, Parameter, WindowCall
 from bireme.plan.relation import Rel
 from bireme.records import dataclass
 
@@ -150,7 +150,8 @@ class Context:
 
     `preferred`, when given, are the columns that come before aliases (HAVING: what is grouped by); all other columns
     come after. `captured` tells whether a subquery in it reads its columns. `columns` remembers, where the query may be
-    grouped, the node that each column came from.
+    grouped, the node that each column came from. In the body of a lambda `parameters` come before all columns, `level`
+    lambdas deep; `around` is the context of the outermost one.
     """
 
     block: Block
@@ -166,6 +167,9 @@ class Context:
     columns: dict[Column, Node] | None = None
     captured: bool = False
     inside: str = ""
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    level: int = 0
+    around: Context | None = None
 
     @property
     def statement(self) -> Statement:
@@ -184,6 +188,26 @@ class Context:
             named_windows=self.named_windows,
             columns=self.columns if what == "window" else None,
             inside=what,
+        )
+
+    def in_lambda(self, parameters: Mapping[str, Parameter]) -> Context:
+        """The same columns inside of a lambda."""
+        return Context(
+            self.block,
+            self.scope,
+            self.clause,
+            stand_ins=self.stand_ins,
+            aggregates=self.aggregates,
+            windows=self.windows,
+            aliases=self.aliases,
+            preferred=self.preferred,
+            pending=self.pending,
+            named_windows=self.named_windows,
+            columns=self.columns,
+            inside=self.inside,
+            parameters={**self.parameters, **parameters},
+            level=self.level + 1,
+            around=self.around or self,
         )
 
     def bind(self, node: Node | None) -> Expr:
@@ -226,7 +250,7 @@ class Context:
             raise NameFault(f"the alias '{name}' is defined by itself")
         self.pending.add(name)
         try:
-            return self.bind(node)
+            return (self.around or self).bind(node)
         finally:
             self.pending.discard(name)
 

@@ -10,6 +10,7 @@ from bireme.data import types as t
 from bireme.data.node import replaced
 from bireme.errors import ClauseFault, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import Context, Handler
+from bireme.frontend.sql.lambdas import comprehension
 from bireme.frontend.sql.operators import part
 from bireme.frontend.sql.subquery import QUERIES, inner_query
 from bireme.frontend.sql.syntax import Node, check_arguments
@@ -25,7 +26,9 @@ def array(node: Node, context: Context) -> Expr:
     """`[a, b, …]`."""
     items = node.args.get("expressions") or []
     if any(item.__class__ is exp.Comprehension for item in items):
-        raise Unsupported("list comprehensions are not supported")
+        if len(items) > 1:
+            raise SyntaxFault("a list comprehension stands alone in its brackets")
+        return comprehension(items[0], context)
     if len(items) == 1 and isinstance(items[0], QUERIES) and not node.args.get("value_constructor"):
         return _rows(items[0], context)
     return functions.scalar("list_value", [context.bind(item) for item in items])

@@ -38,6 +38,10 @@ def column(node: Node, context: Context) -> Expr:
             raise ClauseFault("a star can only stand alone in a select list, or in count(*)")
         raise Unsupported("only plain names of columns are supported")
     table = args.get("table")
+    if context.parameters and table is None:
+        parameter = context.parameters.get(name.args["this"].lower())
+        if parameter is not None:
+            return parameter
     return context.column(name.args["this"].lower(), None if table is None else table.name.lower(), node)
 
 

@@ -17,7 +17,7 @@ from bireme.plan.functions.casting import (
 )
 from bireme.plan.functions.comparison import between, case, compared, conjunction, in_list, truth
 from bireme.plan.functions.naming import suggest
-from bireme.plan.functions.registry import NullRule, Volatility
+from bireme.plan.functions.registry import Body, NullRule, Volatility
 from bireme.plan.functions.tables import (
     aggregate,
     can_fail,
@@ -27,11 +27,14 @@ from bireme.plan.functions.tables import (
     is_window,
     null_rule,
     scalar,
+    takes_lambda,
     window,
+    with_lambda,
 )
 from bireme.plan.functions.type_names import parse_type
 
 __all__ = [
+    "Body",
     "NullRule",
     "Volatility",
     "aggregate",
@@ -54,8 +57,10 @@ __all__ = [
     "parse_type",
     "scalar",
     "suggest",
+    "takes_lambda",
     "truth",
     "unify",
     "widens",
     "window",
+    "with_lambda",
 ]

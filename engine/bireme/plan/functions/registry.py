@@ -7,12 +7,12 @@ an entry checks and coerces arguments and gives the typed expression of a call.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from bireme.data.choice import Choice
 from bireme.data.types import STRING, DataType
 from bireme.errors import TypeFault
-from bireme.plan.expr import Aggregation, Call, Expr, Literal
+from bireme.plan.expr import Aggregation, Call, Expr, Lambda, Literal
 from bireme.plan.functions.casting import coerce, is_coercible
 from bireme.records import dataclass
 
@@ -41,10 +41,20 @@ class Volatility(Choice):
     VOLATILE = "volatile"
 
 
+class Body(Protocol):
+    """A lambda as it was written, with so many parameters: it is typed when these have types."""
+
+    @property
+    def width(self) -> int: ...
+
+    def typed(self, types: Sequence[DataType]) -> Lambda: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ScalarFunction:
     """A scalar function. `fails` says whether a call can raise a DataError for some values of its arguments, so that it
-    must not be moved to rows that did not reach it. `signatures` are for messages and the catalog.
+    must not be moved to rows that did not reach it. `signatures` are for messages and the catalog. `bind_lambda` is for
+    functions of which one argument is a lambda; it is given the other ones.
     """
 
     name: str
@@ -55,6 +65,7 @@ class ScalarFunction:
     nulls: NullRule = NullRule.STRICT
     fails: bool = False
     volatility: Volatility = Volatility.IMMUTABLE
+    bind_lambda: Callable[[Args, Body], Expr] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,15 @@ from typing import Final
 from bireme.data.types import BOOL
 from bireme.errors import NameFault, TypeFault
 from bireme.plan.expr import Aggregation, Call, Expr, SortKey
-from bireme.plan.functions import aggregates, arithmetic, comparison, encodings, lists, numeric, temporal, text
+from bireme.plan.functions import aggregates, arithmetic, comparison, encodings, lambdas, lists, numeric, temporal, text
 from bireme.plan.functions.casting import coerce
 from bireme.plan.functions.naming import suggest
-from bireme.plan.functions.registry import AggregateFunction, NullRule, ScalarFunction
+from bireme.plan.functions.registry import AggregateFunction, Body, NullRule, ScalarFunction
 from bireme.records import dataclass
 
 _SCALARS: Final[dict[str, ScalarFunction]] = {
     name: function
-    for family in (arithmetic, comparison, encodings, lists, numeric, temporal, text)
+    for family in (arithmetic, comparison, encodings, lambdas, lists, numeric, temporal, text)
     for function in family.FUNCTIONS
     for name in (function.name, *function.aliases)
 }
@@ -47,6 +47,22 @@ def scalar(name: str, args: Sequence[Expr]) -> Expr:
     if function is None:
         raise _unknown(name)
     return function.bind(tuple(args))
+
+
+def takes_lambda(name: str) -> bool:
+    """Whether there is a function of this name of which an argument is a lambda."""
+    function = _SCALARS.get(name.lower())
+    return function is not None and function.bind_lambda is not None
+
+
+def with_lambda(name: str, args: Sequence[Expr], body: Body) -> Expr:
+    """The typed expression of a call whose second argument is a lambda; `args` are the others."""
+    function = _SCALARS.get(name.lower())
+    if function is None:
+        raise _unknown(name)
+    if function.bind_lambda is None:
+        raise TypeFault(f"{function.name} takes no lambda")
+    return function.bind_lambda(tuple(args), body)
 
 
 def _unknown(name: str) -> NameFault:
