@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         cov,
         max_horizontal,
         min_horizontal,
+        struct,
         sum_horizontal,
     )
     from bireme.session import Session, connect
@@ -47,6 +48,7 @@ __all__ = [
     "lit",
     "max_horizontal",
     "min_horizontal",
+    "struct",
     "sum_horizontal",
     "when",
 ]
@@ -71,6 +73,7 @@ _HOMES: Final = {
     "cov": ("bireme.frontend.horizontal", "cov"),
     "max_horizontal": ("bireme.frontend.horizontal", "max_horizontal"),
     "min_horizontal": ("bireme.frontend.horizontal", "min_horizontal"),
+    "struct": ("bireme.frontend.horizontal", "struct"),
     "sum_horizontal": ("bireme.frontend.horizontal", "sum_horizontal"),
 }
 

@@ -137,6 +137,8 @@ CASES: dict[str, Case] = {
     "lists": lambda m, s, t: t.with_columns(l=m.col("city").str.split("e")).select(
         a=m.col("l").list.len(),
         b=m.col("l").list.first(),
+        u=m.col("l").list.eval(m.element() + "!"),
+        v=m.col("l").list.filter(m.element() != "Ni"),
         c=m.col("l").list.get(-1),
         d=m.col("l").list.contains("Ni"),
         e=m.col("l").list.join("+"),

@@ -54,6 +54,8 @@ def _value(value: Any) -> Any:
             return float(f"{value:.10g}")
         case list():
             return tuple(map(_value, value))
+        case dict():
+            return tuple([(name, _value(each)) for name, each in value.items()])
         case pa.MonthDayNano():
             return tuple(value)
         case datetime.datetime() if value.tzinfo is not None:

@@ -38,7 +38,7 @@ from bireme.plan.expr import Literal
 
 if TYPE_CHECKING:
     from bireme.frontend.namespaces import StringNamespace
-    from bireme.frontend.namespaces_of_values import DateTimeNamespace, ListNamespace
+    from bireme.frontend.namespaces_of_values import DateTimeNamespace, ListNamespace, StructNamespace
 
 
 def tree_of(value: Any, *, strings_are_columns: bool = False) -> Tree:
@@ -229,6 +229,13 @@ class Expression(MathMethods, SummaryMethods, PlaceMethods):
         from bireme.frontend.namespaces_of_values import ListNamespace
 
         return ListNamespace(self)
+
+    @property
+    def struct(self) -> StructNamespace:
+        """The fields of structs."""
+        from bireme.frontend.namespaces_of_values import StructNamespace
+
+        return StructNamespace(self)
 
     @property
     def dt(self) -> DateTimeNamespace:

@@ -9,6 +9,7 @@ from bireme.errors import ArgumentFault
 from bireme.frontend.expression import Expression, lit, tree_of
 from bireme.frontend.expression_summaries import by_ddof
 from bireme.frontend.expression_tree import Summary
+from bireme.frontend.resolve import output_name
 
 
 def _listed(exprs: tuple[Any, ...], call: str) -> list[Expression]:
@@ -73,3 +74,10 @@ def cov(a: Any, b: Any, ddof: int = 1) -> Expression:
 def _summary(function: str, a: Any, b: Any) -> Expression:
     args = tuple([tree_of(each, strings_are_columns=True) for each in (a, b)])
     return Expression(Summary(function, args))
+
+
+def struct(*exprs: Any, **named: Any) -> Expression:
+    """A struct of several expressions; its fields are called as columns of them would be."""
+    given = _listed((*exprs, *[Expression(tree_of(each)).alias(name) for name, each in named.items()]), "struct()")
+    parts = [part for each in given for part in (lit(output_name(tree_of(each))), each)]
+    return _function("struct_pack", parts).alias(output_name(tree_of(given[0])))

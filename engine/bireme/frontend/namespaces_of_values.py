@@ -1,4 +1,4 @@
-"""The `.dt` and `.list` methods of expressions: Polars' names for functions of the registry. See `namespaces`, too."""
+"""The `.dt`, `.list` and `.struct` methods of expressions: Polars' names for functions of the registry."""
 
 from __future__ import annotations
 
@@ -117,6 +117,16 @@ class DateTimeNamespace(Namespace):
 
     def timestamp(self, time_unit: str = "us") -> Expression:
         return self.epoch(time_unit)
+
+
+class StructNamespace(Namespace):
+    """The fields of structs."""
+
+    __slots__ = ()
+
+    def field(self, name: str) -> Expression:
+        """The field of this name; the column is called like it."""
+        return self._call("struct_extract", name).alias(name)
 
 
 class ListNamespace(Namespace):

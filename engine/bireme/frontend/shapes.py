@@ -18,6 +18,7 @@ from bireme.frontend.literal import literal
 from bireme.frontend.resolve import find_column
 from bireme.plan import functions
 from bireme.plan.expr import Column, Expr, Literal
+from bireme.plan.functions.structs import row_fields
 from bireme.plan.relation import Project, Rel, Union, Unnest
 from bireme.plan.tree import all_columns
 
@@ -208,6 +209,22 @@ class ShapeMethods:
         columns_made = all_columns(made.schema)
         exprs = tuple([columns_made[order.index(index)] for index in range(len(schema))])
         return self._with(Project(made, exprs, schema.names))
+
+    def unnest(self, columns: str | Iterable[str], *more_columns: str) -> Frame:
+        """The fields of structs as columns, in the place of each struct."""
+        schema = self._plan.schema
+        places = [find_column(schema, name) for name in [*column_names(columns, "unnest()"), *more_columns]]
+        names, exprs = [], []
+        for place, column in enumerate(all_columns(schema)):
+            if place in places and column.type.kind is not Kind.STRUCT:
+                raise TypeFault(f"unnest() takes columns of structs, and {schema[place].name!r} is {column.type}")
+            for name, expr in row_fields(column) if place in places else [(schema[place].name, column)]:
+                names.append(name)
+                exprs.append(expr)
+        repeated = next((name for name in names if names.count(name) > 1), None)
+        if repeated is not None:
+            raise ArgumentFault(f"unnest() gives two columns called {repeated!r}; rename one of them first")
+        return self._with(Project(self._plan, tuple(exprs), tuple(names)))
 
     def unpivot(
         self,

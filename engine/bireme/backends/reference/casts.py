@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from bireme.backends.reference.structs import field_at
 from bireme.backends.reference.values import from_values, to_values
 from bireme.backends.reference.vectors import (
     Bools,
@@ -28,7 +29,7 @@ from bireme.backends.reference.vectors import (
 from bireme.data.record import plain
 from bireme.data.types import BOOL, DATE, DataType, Kind, to_arrow
 from bireme.errors import ConversionFault
-from bireme.plan.functions.conversion import convert
+from bireme.plan.functions.conversion import convert, field_places
 
 _TICKS_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
@@ -40,12 +41,26 @@ def cast_array(array: pa.Array, source: DataType, target: DataType, safe: bool) 
         return array
     if source.kind is Kind.NULL:
         return pa.nulls(len(array), to_arrow(target))
+    if source.kind is Kind.STRUCT and target.kind is Kind.STRUCT:
+        return _fields(array, source, target, safe)
     counted = _counts(array, source, target)
     if counted is not None:
         return _checked(counted, array, source, target, safe)
     if target.is_float and (_is_exact(source) or source.is_float):
         return _to_float(array, source, target, safe)
     return _by_value(array, source, target, safe)
+
+
+def _fields(array: pa.Array, source: DataType, target: DataType, safe: bool) -> pa.Array:
+    """A struct field by field; one that the source has not is NULL."""
+    arrays = []
+    for place, child in zip(field_places(source, target), target.children, strict=True):
+        if place is None:
+            arrays.append(pa.nulls(len(array), to_arrow(child.type)))
+        else:
+            arrays.append(cast_array(field_at(array, place), source.children[place].type, child.type, safe))
+    mask = pa.array(nulls_of(array)) if array.null_count else None
+    return pa.StructArray.from_arrays(arrays, fields=list(to_arrow(target)), mask=mask)
 
 
 def _is_exact(kind: DataType) -> bool:

@@ -20,6 +20,7 @@ from bireme.backends.reference import (
     lists,
     numeric,
     patterns,
+    structs,
     temporal,
     text,
     time_spans,
@@ -43,6 +44,7 @@ FUNCTIONS: Final[dict[str, Evaluator]] = {
     **lists.FUNCTIONS,
     **numeric.FUNCTIONS,
     **patterns.FUNCTIONS,
+    **structs.FUNCTIONS,
     **temporal.FUNCTIONS,
     **text.FUNCTIONS,
     **time_spans.FUNCTIONS,
@@ -85,7 +87,7 @@ class Scope:
         self._columns = columns
         self._rows = rows
         self._parameters = parameters or {}
-        self._known: dict[Expr, pa.Array] = {**self._parameters}
+        self._known: dict[Expr, pa.Array] = {each: values for each, values in self._parameters.items()}  # noqa: C416
 
     def evaluate(self, expr: Expr) -> pa.Array:
         """The values of `expr`, one a row, not dictionary-encoded."""

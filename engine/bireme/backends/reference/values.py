@@ -22,6 +22,8 @@ def to_values(array: pa.Array, kind: DataType) -> list[Any]:
         return list(intervals(array))
     if kind.kind is Kind.LIST and not pa.types.is_null(array.type):
         return _list_values(array, kind.children[0].type)
+    if kind.kind is Kind.STRUCT and not pa.types.is_null(array.type):
+        return _struct_values(array, kind)
     if kind.unit == "ns" and not pa.types.is_null(array.type):
         counts = integers(array).tolist()
         return [None if gone else count for gone, count in zip(nulls_of(array), counts, strict=True)]
@@ -39,12 +41,21 @@ def _list_values(array: pa.Array, element: DataType) -> list[Any]:
     return [None if gone else values[start:end] for gone, start, end in spans]
 
 
+def _struct_values(array: pa.Array, kind: DataType) -> list[Any]:
+    names = [child.name for child in kind.children]
+    columns = [to_values(array.field(place), child.type) for place, child in enumerate(kind.children)]
+    rows = zip(nulls_of(array), zip(*columns, strict=True), strict=True)
+    return [None if gone else dict(zip(names, values, strict=True)) for gone, values in rows]
+
+
 def from_values(values: list[Any], kind: DataType) -> pa.Array:
     """A column of type `kind`."""
     if kind.kind is Kind.INTERVAL:
         return from_intervals(values)
     if kind.kind is Kind.LIST:
         return _from_lists(values, kind)
+    if kind.kind is Kind.STRUCT:
+        return _from_structs(values, kind)
     return pa.array(values, to_arrow(kind))
 
 
@@ -54,6 +65,15 @@ def _from_lists(values: list[Any], kind: DataType) -> pa.Array:
     offsets = pa.array(list(accumulate(lengths, initial=0)), pa.int32())
     missing = pa.array([value is None for value in values], pa.bool_()) if None in values else None
     return pa.ListArray.from_arrays(offsets, together, type=to_arrow(kind), mask=missing)
+
+
+def _from_structs(values: list[Any], kind: DataType) -> pa.Array:
+    fields = [
+        from_values([None if value is None else value[child.name] for value in values], child.type)
+        for child in kind.children
+    ]
+    missing = pa.array([value is None for value in values], pa.bool_()) if None in values else None
+    return pa.StructArray.from_arrays(fields, fields=list(to_arrow(kind)), mask=missing)
 
 
 def repeated(value: Any, kind: DataType, rows: int) -> pa.Array:

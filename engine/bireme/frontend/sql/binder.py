@@ -10,7 +10,7 @@ from typing import Final
 
 from bireme.errors import QueryError, Unsupported
 from bireme.frontend.catalog import Catalog
-from bireme.frontend.sql import calls, lambdas, literals, nested, operators, subquery, windows
+from bireme.frontend.sql import calls, lambdas, literals, nested, operators, structs, subquery, windows
 from bireme.frontend.sql.context import Block, Handler, Statement
 from bireme.frontend.sql.joins import joined
 from bireme.frontend.sql.lexemes import TOO_DEEP
@@ -25,6 +25,7 @@ HANDLERS: Final[Mapping[type[Node], Handler]] = {
     **calls.HANDLERS,
     **lambdas.HANDLERS,
     **nested.HANDLERS,
+    **structs.HANDLERS,
     **windows.HANDLERS,
     **subquery.HANDLERS,
 }

@@ -18,6 +18,7 @@ from bireme.frontend.sql.lambdas import lambda_call
 from bireme.frontend.sql.lexemes import plain_name
 from bireme.frontend.sql.literals import clock_value
 from bireme.frontend.sql.operators import part
+from bireme.frontend.sql.structs import NAMED, TAKES_NAMES, named_arguments
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.plan import functions
 from bireme.plan.expr import Aggregation, Column, Expr, OuterColumn, SortKey
@@ -112,8 +113,10 @@ def _read_argument(node: Node | None, call: Invocation) -> None:
         check_arguments(node, ("this",))
         call.ignore_nulls = kind is exp.IgnoreNulls
         _read_argument(node.args.get("this"), call)
-    elif kind in (exp.Limit, exp.HavingMax, exp.Kwarg, exp.PropertyEQ, exp.Alias):
+    elif kind in (exp.Limit, exp.HavingMax, exp.Alias):
         raise Unsupported(f"{_ARGUMENT_KINDS[kind]} in a call is not supported")
+    elif kind in NAMED and call.name not in TAKES_NAMES:
+        raise Unsupported(f"{call.name} takes no named arguments; write its arguments in their order")
     else:
         call.args.append(node)
 
@@ -121,8 +124,6 @@ def _read_argument(node: Node | None, call: Invocation) -> None:
 _ARGUMENT_KINDS: Final = {
     exp.Limit: "LIMIT",
     exp.HavingMax: "HAVING MAX and MIN",
-    exp.Kwarg: "a named argument",
-    exp.PropertyEQ: "a named argument",
     exp.Alias: "an alias",
 }
 
@@ -152,6 +153,8 @@ def _call(read: Invocation, context: Context) -> Expr:
             raise ClauseFault(f"{clause} goes with aggregates; '{name}' is a function of one row")
         if any(arg.__class__ is exp.Lambda for arg in read.args):
             return lambda_call(name, read.args, context)
+        if name in TAKES_NAMES:
+            return functions.scalar(name, named_arguments(name, read.args, context))
         args = [context.bind(arg) for arg in read.args]
         if name == "age" and len(args) == 1:
             args.insert(0, clock_value("today", context))

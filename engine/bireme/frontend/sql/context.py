@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sqlglot.tokenizer_core import Token
 
-from bireme.data.types import DataType
+from bireme.data.types import STRING, DataType
 from bireme.errors import ArgumentFault, ClauseFault, NameFault, Position, QueryError, SyntaxFault, Unsupported
 from bireme.frontend.catalog import Catalog
 from bireme.frontend.sql.lexemes import select_items
-from bireme.frontend.sql.scope import Scope
+from bireme.frontend.sql.scope import Scope, Source
 from bireme.frontend.sql.syntax import Node, check_arguments, located, span
 from bireme.plan import functions
-from bireme.plan.expr import Aggregation, Column, Expr, OuterColumn, Parameter, WindowCall
+from bireme.plan.expr import Aggregation, Column, Expr, Literal, OuterColumn, Parameter, WindowCall
 from bireme.plan.relation import Rel
 from bireme.records import dataclass
 
@@ -238,9 +238,37 @@ class Context:
         if table is None and name in self.aliases:
             return self._alias(name)
         outer = self._outer_column(name, table)
-        if outer is None:
+        if outer is not None:
+            return outer
+        source = self.scope.source(name) if table is None else None
+        if source is None:
             raise self.refuse_name(name, table)
-        return outer
+        return self._row(source, node)
+
+    def _row(self, source: Source, node: Node) -> Expr:
+        """A whole row of a relation, as a struct."""
+        args: list[Expr] = []
+        for column in source.names:
+            args += [Literal(column, STRING), self.column(column.lower(), source.key, node)]
+        return functions.scalar("struct_pack", args)
+
+    def has_relation(self, alias: str) -> bool:
+        """Whether a relation of this name is visible, here or further out."""
+        context: Context | None = self
+        while context is not None:
+            if context.scope.source(alias) is not None:
+                return True
+            context = context.block.outer
+        return False
+
+    def has_column(self, name: str) -> bool:
+        """Whether a name that stands alone is a column, here or further out, or an alias."""
+        context: Context | None = self
+        while context is not None:
+            if name in context.aliases or any(name in source.lookup for source in context.scope.sources):
+                return True
+            context = context.block.outer
+        return False
 
     def _alias(self, name: str) -> Expr:
         node = self.aliases[name]

@@ -58,7 +58,8 @@ def bracket(node: Node, context: Context) -> Expr:
     value = part(node, "this", context)
     place = places[0]
     if place.__class__ is not exp.Slice:
-        return functions.scalar("list_extract", (value, context.bind(place)))
+        function = "struct_extract" if value.type.kind is t.Kind.STRUCT else "list_extract"
+        return functions.scalar(function, (value, context.bind(place)))
     check_arguments(place, ("this", "expression"))
     first = _bound(place.args.get("this"), 1, context)
     last = _bound(place.args.get("expression"), -1, context)

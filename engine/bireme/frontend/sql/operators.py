@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from sqlglot import expressions as exp
 
-from bireme.data.types import BOOL
-from bireme.errors import ClauseFault, SyntaxFault, Unsupported
+from bireme.data.types import BOOL, STRING, Kind
+from bireme.errors import ClauseFault, NameFault, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import Context, Handler
 from bireme.frontend.sql.subquery import quantified, row
 from bireme.frontend.sql.syntax import Node, check_arguments, located
@@ -38,11 +38,39 @@ def column(node: Node, context: Context) -> Expr:
             raise ClauseFault("a star can only stand alone in a select list, or in count(*)")
         raise Unsupported("only plain names of columns are supported")
     table = args.get("table")
-    if context.parameters and table is None:
-        parameter = context.parameters.get(name.args["this"].lower())
-        if parameter is not None:
-            return parameter
-    return context.column(name.args["this"].lower(), None if table is None else table.name.lower(), node)
+    if table is None:
+        return context.parameters.get(name.args["this"].lower()) or context.column(
+            name.args["this"].lower(), None, node
+        )
+    if args.get("db") is None and context.has_relation(table.name.lower()):
+        return context.column(name.args["this"].lower(), table.name.lower(), node)
+    return _path(
+        [part for part in (args.get("catalog"), args.get("db"), table, name) if part is not None], node, context
+    )
+
+
+def _path(parts: list[Node], node: Node, context: Context) -> Expr:
+    """`column.field…` or `table.column.field…`."""
+    names = [part.name for part in parts]
+    lowered = names[0].lower()
+    if context.has_relation(lowered) and len(names) > 1:
+        value, rest = context.column(names[1].lower(), lowered, node), names[2:]
+    elif lowered in context.parameters:
+        value, rest = context.parameters[lowered], names[1:]
+    elif len(names) == 2 and not context.has_column(lowered):
+        return context.column(names[1].lower(), lowered, node)
+    else:
+        value, rest = context.column(lowered, None, node), names[1:]
+    for field in rest:
+        value = field_named(value, field)
+    return value
+
+
+def field_named(value: Expr, name: str) -> Expr:
+    """The field of a struct."""
+    if value.type.kind is not Kind.STRUCT:
+        raise NameFault(f"only a struct has fields, such as '{name}', and this is {value.type}")
+    return functions.scalar("struct_extract", (value, Literal(name, STRING)))
 
 
 def paren(node: Node, context: Context) -> Expr:
@@ -276,7 +304,7 @@ def _calls(
 
 
 HANDLERS: Final[dict[type[Node], Handler]] = {
-    exp.Column: (column, frozenset({"this", "table"})),
+    exp.Column: (column, frozenset({"this", "table", "db", "catalog"})),
     exp.Paren: (paren, _THIS),
     **_calls(_COMPARISONS, comparison, _BINARY),
     **_calls({exp.NullSafeEQ: "is_not_distinct", exp.NullSafeNEQ: "is_distinct"}, comparison, _BINARY),

@@ -7,12 +7,14 @@ from typing import Any
 
 from sqlglot import expressions as exp
 
-from bireme.errors import ClauseFault, NameFault, Unsupported
+from bireme.data.types import Kind
+from bireme.errors import ClauseFault, NameFault, TypeFault, Unsupported
 from bireme.frontend.sql.context import Context
 from bireme.frontend.sql.grouping import Item
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.plan import functions
 from bireme.plan.expr import Column
+from bireme.plan.functions.structs import row_fields
 
 
 def expand(node: Node, context: Context) -> Iterator[Item]:
@@ -21,6 +23,14 @@ def expand(node: Node, context: Context) -> Iterator[Item]:
     if node.__class__ is exp.Column:
         check_arguments(node, ("this", "table"))
         star = node.args["this"]
+    table = node.args.get("table") if node is not star else None
+    if (
+        table is not None
+        and context.scope.source(table.name.lower()) is None
+        and context.has_column(table.name.lower())
+    ):
+        yield from _fields(table, star, node, context)
+        return
     columns = list(_columns(node, context))
     check_arguments(star, ("except_", "replace", "rename"))
     names = [name for name, _ in columns]
@@ -38,6 +48,16 @@ def expand(node: Node, context: Context) -> Iterator[Item]:
         if context.columns is not None:
             context.columns.setdefault(column, exp.Column(this=exp.to_identifier(name)))
         yield Item(renamed.get(lowered, name), column, node)
+
+
+def _fields(name: Node, star: Node, node: Node, context: Context) -> Iterator[Item]:
+    """The fields of a column that is a struct."""
+    check_arguments(star, ())
+    value = context.column(name.name.lower(), None, exp.Column(this=name))
+    if value.type.kind is not Kind.STRUCT:
+        raise TypeFault(f"a star takes the fields of a struct, and '{name.name}' is {value.type}")
+    for field, part in row_fields(value):
+        yield Item(field, part, node)
 
 
 def _columns(node: Node, context: Context) -> Iterator[tuple[str, int]]:

@@ -36,6 +36,8 @@ def data_type(node: Node) -> DataType:
             return plain
     if name is _D.ARRAY and parameters and len(parameters) == 1:
         return DataType(Kind.LIST, children=(Field("item", data_type(parameters[0])),))
+    if name is _D.STRUCT and parameters:
+        return DataType(Kind.STRUCT, children=tuple([_field(parameter) for parameter in parameters]))
     if not isinstance(name, exp.DType) or not all(
         parameter.__class__ is exp.DataTypeParam for parameter in parameters or ()
     ):
@@ -43,6 +45,14 @@ def data_type(node: Node) -> DataType:
     numbers = [_number(parameter) for parameter in parameters or ()]
     text = name.value.lower()
     return functions.parse_type(f"{text}({','.join(numbers)})" if numbers else text)
+
+
+def _field(node: Node) -> Field:
+    """`name type` in the parentheses of STRUCT."""
+    if node.__class__ is not exp.ColumnDef:
+        raise Unsupported("a field of a STRUCT is a name and a type")
+    check_arguments(node, ("this", "kind"))
+    return Field(node.name, data_type(node.args["kind"]))
 
 
 def _number(parameter: Node) -> str:

@@ -22,13 +22,14 @@ from bireme.data.types import (
     NULL,
     STRING,
     DataType,
+    Field,
     Kind,
     decimal,
     list_of,
 )
 from bireme.errors import ConversionFault, TypeFault
 from bireme.plan.expr import Cast, Expr, Literal
-from bireme.plan.functions.conversion import convert, converter, integer_range, texts_of
+from bireme.plan.functions.conversion import convert, converter, field_places, integer_range, is_row, texts_of
 
 # Digits that every value of an integer type fits in.
 _INTEGER_DIGITS: Final = {
@@ -76,6 +77,12 @@ def widens(source: DataType, target: DataType) -> bool:
         return True
     if source.kind is Kind.LIST and target.kind is Kind.LIST:
         return widens(source.children[0].type, target.children[0].type)
+    if source.kind is Kind.STRUCT and target.kind is Kind.STRUCT:
+        places = field_places(source, target)
+        pairs = zip(places, target.children, strict=False)
+        return len(places) >= len(source.children) and all(
+            place is not None and widens(source.children[place].type, child.type) for place, child in pairs
+        )
     if source.is_nested or target.is_nested:
         return False
     if target.is_float:
@@ -196,6 +203,8 @@ def common_of_two(left: DataType, right: DataType) -> DataType | None:
     if left.kind is Kind.LIST and right.kind is Kind.LIST:
         element = common_of_two(left.children[0].type, right.children[0].type)
         return None if element is None else list_of(element)
+    if left.kind is Kind.STRUCT and right.kind is Kind.STRUCT:
+        return _common_struct(left, right)
     if widens(left, right):
         return right
     if widens(right, left):
@@ -223,6 +232,22 @@ def _common_integer(left: DataType, right: DataType) -> DataType:
     if signed.bits > unsigned.bits:
         return signed
     return _SIGNED[unsigned.bits * 2] if unsigned.bits < 64 else HUGEINT
+
+
+def _common_struct(left: DataType, right: DataType) -> DataType | None:
+    """All fields of both, in a row (or beside one) by position, else by name; those of the first come first."""
+    by_position = is_row(left) or is_row(right)
+    if by_position and len(left.children) != len(right.children):
+        return None
+    others = {child.name.lower(): child for child in right.children}
+    fields = []
+    for place, child in enumerate(left.children):
+        other = right.children[place] if by_position else others.pop(child.name.lower(), None)
+        kind = child.type if other is None else common_of_two(child.type, other.type)
+        if kind is None:
+            return None
+        fields.append(Field(other.name if other is not None and is_row(left) else child.name, kind))
+    return DataType(Kind.STRUCT, children=(*fields, *(() if by_position else others.values())))
 
 
 def _common_timestamp(left: DataType, right: DataType) -> DataType | None:

@@ -78,6 +78,8 @@ def converter(source: DataType, target: DataType) -> Converter | None:
         return _writer(source)
     if target.kind is Kind.LIST:
         return _list_converter(source, target)
+    if target.kind is Kind.STRUCT:
+        return _struct_converter(source, target)
     if source.kind is Kind.STRING:
         return _reader(target)
     if target.is_numeric or target.kind is Kind.BOOL:
@@ -97,6 +99,40 @@ def _list_converter(source: DataType, target: DataType) -> Converter | None:
     if each is None:
         return None
     return lambda values: [None if value is None else each(value) for value in values]
+
+
+def field_places(source: DataType, target: DataType) -> list[int | None]:
+    """Where a struct has each field of another: by name, beside a row by position; None where it has not."""
+    names = [child.name.lower() for child in source.children]
+    if is_row(source) or is_row(target):
+        return list(range(len(target.children))) if len(names) == len(target.children) else []
+    return [names.index(child.name.lower()) if child.name.lower() in names else None for child in target.children]
+
+
+def is_row(kind: DataType) -> bool:
+    """Whether the fields of a struct have the names that those of a row have."""
+    return all(child.name == f"element{place}" for place, child in enumerate(kind.children, start=1))
+
+
+def _struct_converter(source: DataType, target: DataType) -> Converter | None:
+    """Structs field by field; they must share one."""
+    if source.kind is not Kind.STRUCT:
+        return None
+    places = field_places(source, target)
+    if all(place is None for place in places):
+        return None
+    names, parts = [child.name for child in source.children], []
+    for place, child in zip(places, target.children, strict=True):
+        each = None if place is None else converter(source.children[place].type, child.type)
+        if place is not None and each is None:
+            return None
+        parts.append((child.name, None if place is None else names[place], each or _same))
+
+    def convert_fields(value: Any) -> Any:
+        found = [(new, None if old is None else value[old], each) for new, old, each in parts]
+        return {new: None if part is None else each(part) for new, part, each in found}
+
+    return convert_fields
 
 
 # ------------------------------------------------------------------------------------------------- text
@@ -125,6 +161,8 @@ def _writer(source: DataType) -> Converter | None:
             return texts.write_binary
         case Kind.LIST:
             return _list_writer(source.children[0].type)
+        case Kind.STRUCT:
+            return _struct_writer(source)
         case _:
             return str if source.is_integer else None
 
@@ -133,8 +171,30 @@ def _list_writer(element: DataType) -> Converter | None:
     each = _same if element.kind is Kind.STRING else _writer(element)
     if each is None:
         return None
-    quote = _same if element.kind is Kind.LIST else texts.quoted_element
+    quote = _same if element.is_nested else texts.quoted_element
     return lambda values: f"[{', '.join('NULL' if value is None else quote(each(value)) for value in values)}]"
+
+
+def _struct_writer(source: DataType) -> Converter | None:
+    """Fields as `'name': value` between braces; those of a row without names, in parentheses."""
+    row = is_row(source)
+    parts: list[tuple[str, str, Converter]] = []
+    for child in source.children:
+        each = _same if child.type.kind is Kind.STRING else _writer(child.type)
+        if each is None:
+            return None
+        label = "" if row else f"{texts.quoted(child.name)}: "
+        parts.append((label, child.name, each if child.type.is_nested else _quoting(each)))
+
+    def write(value: Any) -> str:
+        shown = [label + ("NULL" if value[name] is None else each(value[name])) for label, name, each in parts]
+        return f"({', '.join(shown)})" if row else f"{{{', '.join(shown)}}}"
+
+    return write
+
+
+def _quoting(write: Converter) -> Converter:
+    return lambda value: texts.quoted_element(write(value))
 
 
 def _reader(target: DataType) -> Converter | None:

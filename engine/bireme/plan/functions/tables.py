@@ -8,7 +8,18 @@ from typing import Final
 from bireme.data.types import BOOL
 from bireme.errors import NameFault, TypeFault
 from bireme.plan.expr import Aggregation, Call, Expr, SortKey
-from bireme.plan.functions import aggregates, arithmetic, comparison, encodings, lambdas, lists, numeric, temporal, text
+from bireme.plan.functions import (
+    aggregates,
+    arithmetic,
+    comparison,
+    encodings,
+    lambdas,
+    lists,
+    numeric,
+    structs,
+    temporal,
+    text,
+)
 from bireme.plan.functions.casting import coerce
 from bireme.plan.functions.naming import suggest
 from bireme.plan.functions.registry import AggregateFunction, Body, NullRule, ScalarFunction
@@ -16,7 +27,7 @@ from bireme.records import dataclass
 
 _SCALARS: Final[dict[str, ScalarFunction]] = {
     name: function
-    for family in (arithmetic, comparison, encodings, lambdas, lists, numeric, temporal, text)
+    for family in (arithmetic, comparison, encodings, lambdas, lists, numeric, structs, temporal, text)
     for function in family.FUNCTIONS
     for name in (function.name, *function.aliases)
 }

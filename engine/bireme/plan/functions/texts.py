@@ -283,6 +283,11 @@ def quoted_element(text: str) -> str:
     plain = text and text.strip() == text and text.lower() != "null" and not _QUOTED_IN_LISTS.intersection(text)
     if plain:
         return text
+    return quoted(text)
+
+
+def quoted(text: str) -> str:
+    """A text between quotes, in the text of a list or struct."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
