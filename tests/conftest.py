@@ -1,4 +1,4 @@
-"""Puts the check for what is left behind around every test."""
+"""Puts the check for what is left behind around every test, and lets the whole suite use the cores there are."""
 
 from __future__ import annotations
 
@@ -12,6 +12,23 @@ from support.leaks import Ledgers, watched
 # How long one example takes says more about the machine than about the code.
 settings.register_profile("bireme", deadline=None)
 settings.load_profile("bireme")
+
+# Tests start sessions of two threads and processes of their own; more workers than this would disturb each other.
+_WORKERS_MAX = 4
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Runs in several processes unless files, a number of processes or the debugger were asked for."""
+    if (
+        config.args_source is pytest.Config.ArgsSource.TESTPATHS
+        and config.getoption("numprocesses", 0) is None
+        and not config.getoption("usepdb")
+        and not config.getoption("collectonly")
+        and (workers := min(len(os.sched_getaffinity(0)), _WORKERS_MAX)) > 1
+    ):
+        config.option.numprocesses = workers
+        config.option.dist = "worksteal"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
