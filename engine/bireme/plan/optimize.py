@@ -21,12 +21,14 @@ from bireme.plan.rules.push_filters import push_filters
 from bireme.plan.rules.share_sums import share_sums
 from bireme.plan.rules.simplify import simplify
 from bireme.plan.rules.spell_aggregates import spell_aggregates
+from bireme.plan.rules.spell_nested_keys import spell_nested_keys
 from bireme.plan.rules.split_distinct import split_distinct
 from bireme.plan.rules.unnest import unnest
 
 Rule = Callable[[Rel, PlanContext], Rel]
 
 RULES: Final[tuple[Rule, ...]] = (
+    spell_nested_keys,
     unnest,
     simplify,
     push_filters,

@@ -29,7 +29,7 @@ def order_codes(arrays: Sequence[pa.Array]) -> list[Numbers]:
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return _text_codes(arrays)
     if pa.types.is_floating(kind):
-        return [_float_codes(array) if not pa.types.is_null(array.type) else integers(array) for array in arrays]
+        return [float_codes(array) if not pa.types.is_null(array.type) else integers(array) for array in arrays]
     if kind == pa.month_day_nano_interval():
         return [_interval_codes(array) for array in arrays]
     if pa.types.is_nested(kind):
@@ -42,8 +42,8 @@ def order_code(array: pa.Array) -> Numbers:
     return order_codes([array])[0]
 
 
-def _float_codes(array: pa.Array) -> Numbers:
-    """The bits of a double, with negative ones turned, are ordered as the doubles are."""
+def float_codes(array: pa.Array) -> Numbers:
+    """The bits of doubles, negative ones turned, which are ordered as the doubles are."""
     values = floats(array)
     values[values == 0.0] = 0.0
     values[np.isnan(values)] = np.nan

@@ -41,13 +41,16 @@ def _by_row(compute: Callable[..., Any], *, strict: bool = True) -> Evaluator:
 
 def _key(value: Any) -> Any:
     """What equal elements share; it can be hashed."""
-    if isinstance(value, list):
-        return tuple(map(_key, value))
+    if isinstance(value, list | dict):
+        return tuple(map(_key, value.values() if isinstance(value, dict) else value))
     return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
-def _order(value: Any) -> tuple[bool, Any]:
-    """What elements that are not NULL are sorted by."""
+def _order(value: Any) -> tuple[Any, ...]:
+    """What elements that are not NULL are sorted by; NULLs inside of them are behind all values."""
+    if isinstance(value, list | dict):
+        parts = value.values() if isinstance(value, dict) else value
+        return tuple([(part is None, () if part is None else _order(part)) for part in parts])
     is_nan = isinstance(value, float) and math.isnan(value)
     return is_nan, 0 if is_nan else value
 

@@ -16,7 +16,9 @@ from bireme.frontend.sql.context import Block, Context, Handler, Query
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.plan import functions
 from bireme.plan.expr import Column, Exists, Expr, QuantifiedSubquery, Quantifier, ScalarSubquery
+from bireme.plan.functions.order_keys import order_key
 from bireme.plan.relation import Project, Rel
+from bireme.plan.tree import all_columns
 
 QUERIES: Final = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
 
@@ -76,7 +78,10 @@ def quantified(left: Node, comparison: str, right: Node, context: Context) -> Ex
         for index, (operand, kind) in enumerate(zip(operands, query.types, strict=True))
     ]
     compared_with = with_types(query, [column.type for _, column in pairs])
-    return QuantifiedSubquery(tuple([operand for operand, _ in pairs]), comparison, quantifier, compared_with)
+    if any(operand.type.is_nested for operand, _ in pairs):
+        columns = tuple([order_key(column) for column in all_columns(compared_with.schema)])
+        compared_with = Project(compared_with, columns, compared_with.schema.names)
+    return QuantifiedSubquery(tuple([order_key(each) for each, _ in pairs]), comparison, quantifier, compared_with)
 
 
 _QUANTIFIED: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})

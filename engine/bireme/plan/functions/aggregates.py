@@ -33,6 +33,7 @@ from bireme.data.types import (
 from bireme.errors import TypeFault
 from bireme.plan.expr import Aggregation, Expr, Literal
 from bireme.plan.functions.casting import cast, coerce
+from bireme.plan.functions.order_keys import has_order, order_key
 from bireme.plan.functions.registry import AggregateFunction, Args, wrong_arguments
 
 Binder = Callable[[Args], Aggregation]
@@ -60,7 +61,7 @@ def _one(
     return bind
 
 
-def _is_sortable(kind: DataType) -> bool:
+def _is_plain(kind: DataType) -> bool:
     return not kind.is_nested
 
 
@@ -118,7 +119,7 @@ def _avg_function() -> AggregateFunction:
 def _kept(name: str, doc: str, *aliases: str, ordered: bool = False, any_type: bool = False) -> AggregateFunction:
     """An aggregate that gives one of its values."""
     signatures = (f"{name}(any) → the same type",)
-    takes = (lambda _: True) if any_type else _is_sortable
+    takes = (lambda _: True) if any_type else has_order
     bind = _one(name, signatures, takes, lambda arg: Aggregation(name, (arg,), arg.type))
     return AggregateFunction(name, bind, signatures, doc, aliases, ignores_distinct=True, ignores_order=not ordered)
 
@@ -179,7 +180,7 @@ def _quantile(name: str, doc: str, *aliases: str, interpolates: bool) -> Aggrega
 
 def _median() -> AggregateFunction:
     signatures = ("median(any)",)
-    bind = _one("median", signatures, _is_sortable, lambda arg: Aggregation("median", (arg,), _interpolated(arg.type)))
+    bind = _one("median", signatures, _is_plain, lambda arg: Aggregation("median", (arg,), _interpolated(arg.type)))
     return AggregateFunction("median", bind, signatures, "The value in the middle.")
 
 
@@ -208,9 +209,9 @@ def _extreme(name: str, doc: str, *aliases: str) -> AggregateFunction:
     signatures = (f"{name}(any, any) → the type of the first",)
 
     def bind(args: Args) -> Aggregation:
-        if len(args) != 2 or args[1].type.is_nested:
+        if len(args) != 2 or not has_order(args[1].type):
             raise wrong_arguments(name, args, signatures)
-        return Aggregation(name, (_typed(args[0]), _typed(args[1])), _typed(args[0]).type)
+        return Aggregation(name, (_typed(args[0]), order_key(_typed(args[1]))), _typed(args[0]).type)
 
     return AggregateFunction(name, bind, signatures, doc, aliases, ignores_distinct=True, ignores_order=False)
 
@@ -235,9 +236,7 @@ def _typed_by(
 def _distinct_count() -> AggregateFunction:
     """approx_count_distinct: exact here."""
     signatures = ("approx_count_distinct(any) → bigint",)
-    bind = _one(
-        "approx_count_distinct", signatures, _is_sortable, lambda arg: Aggregation("count", (arg,), INT64, True)
-    )
+    bind = _one("approx_count_distinct", signatures, has_order, lambda arg: Aggregation("count", (arg,), INT64, True))
     return AggregateFunction("approx_count_distinct", bind, signatures, "How many different values there are.")
 
 
@@ -296,10 +295,8 @@ AGGREGATES: Final = (
     _quantile(
         "quantile_disc", "The value at a fraction of the order.", "percentile_disc", "quantile", interpolates=False
     ),
-    replace(
-        _typed_by("mode", "The most frequent value; of several the first.", _same, _is_sortable), ignores_order=False
-    ),
-    _typed_by("entropy", "The entropy of the values, in bits.", lambda _: FLOAT64, _is_sortable),
+    replace(_typed_by("mode", "The most frequent value; of several the first.", _same, has_order), ignores_order=False),
+    _typed_by("entropy", "The entropy of the values, in bits.", lambda _: FLOAT64, _is_plain),
     AggregateFunction(
         "string_agg",
         _string_agg,

@@ -10,10 +10,11 @@ import datetime
 from collections.abc import Sequence
 from typing import Final
 
-from bireme.data.types import BOOL, DATE, STRING, TIMESTAMP, DataType, Kind
+from bireme.data.types import BINARY, BOOL, DATE, STRING, TIMESTAMP, DataType, Kind
 from bireme.errors import TypeFault
 from bireme.plan.expr import Call, Case, Expr, InList, Literal
 from bireme.plan.functions.casting import adapt, cast, cast_common, is_castable, unified_type, unify
+from bireme.plan.functions.order_keys import of_order_key, order_key
 from bireme.plan.functions.registry import Args, NullRule, ScalarFunction, is_null, wrong_arguments
 
 _EQUALITIES: Final = frozenset({"eq", "ne", "is_distinct", "is_not_distinct"})
@@ -56,6 +57,8 @@ def comparison(name: str, args: Args) -> Expr:
         left, right = compared(args, equality=name in _EQUALITIES, place="a comparison")
     if left.type.kind is Kind.NULL and name not in ("is_distinct", "is_not_distinct"):
         return Literal(None, BOOL)
+    if left.type.is_nested:
+        left, right = order_key(left), order_key(right)
     return Call(name, (left, right), BOOL)
 
 
@@ -66,6 +69,8 @@ def in_list(arg: Expr, items: Sequence[Expr]) -> Expr:
     coerced = compared([arg, *items], equality=True, place="IN")
     if coerced[0].type.kind is Kind.NULL:
         return Literal(None, BOOL)
+    if coerced[0].type.is_nested:
+        coerced = tuple([order_key(each) for each in coerced])
     return InList(coerced[0], tuple(dict.fromkeys(coerced[1:])))
 
 
@@ -167,7 +172,7 @@ def _of_any(name: str, doc: str, *aliases: str) -> ScalarFunction:
         if len(values) == 1:
             return values[0]
         if values[0].type.is_nested and name != "coalesce":
-            raise wrong_arguments(name, args, signatures)
+            return of_order_key(Call(name, tuple([order_key(each) for each in values]), BINARY), values[0].type)
         return Call(name, values, values[0].type)
 
     return ScalarFunction(name, bind, signatures, doc, aliases, NullRule.ALL)

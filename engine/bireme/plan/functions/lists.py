@@ -12,6 +12,7 @@ from bireme.data.types import BOOL, FLOAT64, INT32, INT64, NULL, STRING, UINT64,
 from bireme.errors import TypeFault
 from bireme.plan.expr import Call, Case, Cast, Expr, Literal
 from bireme.plan.functions.casting import cast, coerce, unify
+from bireme.plan.functions.order_keys import has_order
 from bireme.plan.functions.registry import Args, NullRule, ScalarFunction, is_null, overloaded, wrong_arguments
 
 _DIGITS_MAX: Final = 38
@@ -59,8 +60,8 @@ def _of_list(
         if len(args) != 1 or not is_list(args[0]):
             raise wrong_arguments(name, args, signatures)
         kind = element(args[0].type)
-        if ordered and kind.is_nested:
-            raise TypeFault(f"{name} takes lists of plain values, not {args[0].type}")
+        if ordered and not has_order(kind):
+            raise TypeFault(f"{name} takes lists of values that can be compared, not {args[0].type}")
         return Call(name, args, result(kind))
 
     return ScalarFunction(name, bind, signatures, doc, aliases, nulls)
@@ -182,7 +183,7 @@ def _sorted(name: str, doc: str, *aliases: str) -> ScalarFunction:
     reverse = name == "list_reverse_sort"
 
     def bind(args: Args) -> Expr:
-        if not 1 <= len(args) <= 3 or not is_list(args[0]) or element(args[0].type).is_nested:
+        if not 1 <= len(args) <= 3 or not is_list(args[0]) or not has_order(args[0].type):
             raise wrong_arguments(name, args, signatures)
         words = [_word(name, arg) for arg in args[1:]]
         descending = bool(words) and not reverse and words[0] in ("desc", "descending")

@@ -16,6 +16,7 @@ from bireme.plan.functions import (
     lambdas,
     lists,
     numeric,
+    order_keys,
     structs,
     temporal,
     text,
@@ -27,7 +28,7 @@ from bireme.records import dataclass
 
 _SCALARS: Final[dict[str, ScalarFunction]] = {
     name: function
-    for family in (arithmetic, comparison, encodings, lambdas, lists, numeric, structs, temporal, text)
+    for family in (arithmetic, comparison, encodings, lambdas, lists, numeric, order_keys, structs, temporal, text)
     for function in family.FUNCTIONS
     for name in (function.name, *function.aliases)
 }
