@@ -7,7 +7,7 @@ import pytest
 from support.two_engines import check
 
 import bireme as bm
-from bireme.errors import TypeFault
+from bireme.errors import ClauseFault, DomainFault, NameFault, OutOfRoom, TypeFault
 
 TABLES = (
     """create table t as select i as i, case i when 0 then null when 1 then []::bigint[]
@@ -40,6 +40,43 @@ QUERIES = [
     "select [1, 2] union all select [3.5]",
     "select list(l order by i), first(l order by i desc), count(l) from t",
     "select i, l[2] as e from t order by l[2] desc nulls first, i",
+    "select list_avg([9007199254740993, 0, 0]::bigint[])",
+    "select list_aggr([1,2,null,3], 'sum'), list_aggregate([1,2], 'avg'), array_aggr([1], 'count'), "
+    "list_aggr([1,2], 'string_agg', '|'), list_aggr([1.5,2], 'max'), list_aggr([1,2], 'min')",
+    "select typeof(list_stddev_samp([1,2])), typeof(list_median([1,2])), typeof(list_mode(['a'])), "
+    "typeof(list_product([1]))",
+    "select list_median([date '2020-01-01', date '2020-01-03']), list_median(['a','b','c']), "
+    "list_median([1.5,2.5,null]), list_stddev_pop([1,2]), list_var_samp([1]), list_stddev_samp([]::int[]), "
+    "list_avg([]::int[]), list_mode([2,1,1,2]), list_mode([null]::int[]), list_any_value([]::int[]), "
+    "list_bool_or([false,null]), list_bool_and([]::bool[]), list_string_agg([]::varchar[]), "
+    "list_string_agg([1,2]), list_product([]::int[])",
+    "select list_aggr([1,2],'stddev'), list_aggr([1,2],'variance'), list_aggr(['a','b'],'string_agg'), "
+    "list_aggr([3,1,2], 'first'), list_aggr([1,2], 'mean'), list_sem([1,2,4])",
+    "select list_zip([1,2],['a']), list_zip([1],[2],[3]), list_zip([1,2],['a'], true), array_zip([1],[2])",
+    "select list_where([1,2,3],[true,false,true]), list_where([1,2],[true]), "
+    "list_where([1,2],[true,true,true,false,true])",
+    "select list_resize([1,2,3],5), list_resize([1,2,3],5,0), list_resize([1,2,3],1), list_resize([1],null), "
+    "list_resize([1], 0), array_resize([1],2,9)",
+    "select list_select([10,20,30],[1,3]), list_select([10,20],[3,0,-1]), array_select([1],[1])",
+    "select list_grade_up([3,1,2]), list_grade_up([3,null,2], 'DESC', 'NULLS FIRST'), list_grade_up([[2],[1]])",
+    "select [1,2,3,4,5][1:5:2], [1,2,3,4,5][:-:2], [1,2,3,4,5][-1:1:-1], [1,2,3][:-:-1], "
+    "list_slice([1,2,3,4],1,4,3), [1,2,3,4][4:1:-2], [1,2,3,4][-3:-1:2], [1,2,3,4][1:9:2], [1,2,3,4][2:1:1], "
+    "[1,2,3,4][2:3:-1], [1,2,3,4][0:4:2]",
+    "select [1,2] && [2,3], [1,2] @> [1], [1] <@ [1,2], [1,2] && null",
+    "select list_inner_product([1,2],[3,4]), list_dot_product([1.0,2],[3,4]), "
+    "list_cosine_similarity([1,2],[3,4]), list_distance([1,2],[3,4]), list_cosine_distance([1.0,2],[3,4]), "
+    "list_negative_inner_product([1,2],[3,4])",
+    "select list_cosine_similarity([0,0],[3,4]), list_distance([]::double[],[]::double[]), "
+    "list_inner_product([]::double[], []::double[]), list_cosine_similarity([]::double[],[]::double[]), "
+    "list_distance(null, [1.0])",
+    "select list_distance([1::float],[2::float]), array_pop_back([]::int[]), array_pop_front([1,2]), "
+    "array_pop_back([1,2])",
+    "select list_median(l), list_mode(l), list_stddev_pop(l), list_any_value(s), list_string_agg(s), "
+    "list_aggr(l, 'sum'), list_median(x), list_product(l) from t",
+    "select list_zip(l, s), list_zip(l, s, i % 2 = 0), list_where(l, [true, false, true, true, true]), "
+    "list_select(l, [i, 1]), list_resize(l, i), list_resize(s, i, 'é') from t",
+    "select l[1:4:2], l[4:1:-1], l[i:-1:i], s[:-:2], list_grade_up(l), list_grade_up(x, 'DESC'), l && [i], l "
+    "@> [null, 2], [4] <@ l from t where i > 0",
 ]
 
 
@@ -62,3 +99,21 @@ def test_as_in_duckdb(query: str, session: bm.Session, oracle: duckdb.DuckDBPyCo
 def test_wrong_types_are_refused_at_the_call(query: str, session: bm.Session) -> None:
     with pytest.raises(TypeFault):
         session.sql(query)
+
+
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        ("select list_aggr([1], 'foo')", NameFault),
+        ("select list_where([1], [null]::boolean[])", DomainFault),
+        ("select list_select([1], [null]::bigint[])", DomainFault),
+        ("select list_distance([1], [1, 2])", DomainFault),
+        ("select list_distance([1], [null]::int[])", DomainFault),
+        ("select [1, 2][1:2:0]", DomainFault),
+        ("select list_resize([1], 100000000)", OutOfRoom),
+        ("select list_transform([[1]], lambda x: unnest(x))", ClauseFault),
+    ],
+)
+def test_faults_have_names(query: str, error: type[Exception], session: bm.Session) -> None:
+    with pytest.raises(error):
+        session.sql(query).collect()

@@ -27,7 +27,7 @@ Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
 _SERIES_MAX: Final = 1 << 24
 
 
-def _by_row(compute: Callable[..., Any], *, strict: bool = True) -> Evaluator:
+def by_row(compute: Callable[..., Any], *, strict: bool = True) -> Evaluator:
     """A function of single values; where `strict`, NULL where an argument is."""
 
     def evaluate(call: Call, args: list[pa.Array]) -> pa.Array:
@@ -39,23 +39,23 @@ def _by_row(compute: Callable[..., Any], *, strict: bool = True) -> Evaluator:
     return evaluate
 
 
-def _key(value: Any) -> Any:
+def element_key(value: Any) -> Any:
     """What equal elements share; it can be hashed."""
     if isinstance(value, list | dict):
-        return tuple(map(_key, value.values() if isinstance(value, dict) else value))
+        return tuple(map(element_key, value.values() if isinstance(value, dict) else value))
     return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
-def _order(value: Any) -> tuple[Any, ...]:
+def element_order(value: Any) -> tuple[Any, ...]:
     """What elements that are not NULL are sorted by; NULLs inside of them are behind all values."""
     if isinstance(value, list | dict):
         parts = value.values() if isinstance(value, dict) else value
-        return tuple([(part is None, () if part is None else _order(part)) for part in parts])
+        return tuple([(part is None, () if part is None else element_order(part)) for part in parts])
     is_nan = isinstance(value, float) and math.isnan(value)
     return is_nan, 0 if is_nan else value
 
 
-def _present(values: Sequence[Any]) -> list[Any]:
+def not_null(values: Sequence[Any]) -> list[Any]:
     return [value for value in values if value is not None]
 
 
@@ -76,19 +76,19 @@ def _length(call: Call, args: list[pa.Array]) -> pa.Array:
 
 
 def _flatten(call: Call, args: list[pa.Array]) -> pa.Array:
-    return _by_row(lambda lists: [value for values in lists if values is not None for value in values])(call, args)
+    return by_row(lambda lists: [value for values in lists if values is not None for value in values])(call, args)
 
 
 def _concat(call: Call, args: list[pa.Array]) -> pa.Array:
     columns = [to_values(array, arg.type) for array, arg in zip(args, call.args, strict=True)]
     joined = []
     for row in zip(*columns, strict=True):
-        joined.append([value for values in _present(row) for value in values])
+        joined.append([value for values in not_null(row) for value in values])
     return from_values(joined, call.type)
 
 
 def _joined(values: Sequence[Any], separator: str) -> str | None:
-    present = _present(values)
+    present = not_null(values)
     return None if values and not present else separator.join(present)
 
 
@@ -101,7 +101,7 @@ def _extract(values: Sequence[Any], index: int) -> Any:
 
 
 def _slice(call: Call, args: list[pa.Array]) -> pa.Array:
-    return _by_row(_sliced)(call, args)
+    return by_row(_sliced)(call, args)
 
 
 def _sliced(values: Any, first: int, last: int) -> Any:
@@ -111,8 +111,8 @@ def _sliced(values: Any, first: int, last: int) -> Any:
 
 
 def _position(values: Sequence[Any], wanted: Any) -> int | None:
-    keys = [_key(value) for value in values]
-    return keys.index(_key(wanted)) + 1 if _key(wanted) in keys else None
+    keys = [element_key(value) for value in values]
+    return keys.index(element_key(wanted)) + 1 if element_key(wanted) in keys else None
 
 
 def _positions(call: Call, args: list[pa.Array]) -> pa.Array:
@@ -126,24 +126,24 @@ def _contains(values: Sequence[Any], wanted: Any) -> bool:
 
 
 def _distinct(values: Sequence[Any]) -> list[Any]:
-    return list({_key(value): value for value in reversed(_present(values))}.values())[::-1]
+    return list({element_key(value): value for value in reversed(not_null(values))}.values())[::-1]
 
 
 def _intersection(one: Sequence[Any] | None, other: Sequence[Any] | None) -> list[Any] | None:
     if one is None:
         return None
-    keys = set(map(_key, _present(other or ())))
-    return [value for value in _distinct(one) if _key(value) in keys]
+    keys = set(map(element_key, not_null(other or ())))
+    return [value for value in _distinct(one) if element_key(value) in keys]
 
 
 def _sort(values: Sequence[Any], descending: bool, nulls_first: bool) -> list[Any]:
-    ordered = sorted(_present(values), key=_order, reverse=descending)
+    ordered = sorted(not_null(values), key=element_order, reverse=descending)
     nulls = [None] * (len(values) - len(ordered))
     return nulls + ordered if nulls_first else ordered + nulls
 
 
 def _extreme(choose: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
-    return lambda values: choose(_present(values), key=_order, default=None)
+    return lambda values: choose(not_null(values), key=element_order, default=None)
 
 
 # ----------------------------------------------------------------------------------------------- numbers
@@ -151,7 +151,7 @@ def _extreme(choose: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
 
 def _sum(call: Call, args: list[pa.Array]) -> pa.Array:
     def total(values: Sequence[Any]) -> Any:
-        found = _present(values)
+        found = not_null(values)
         if not found:
             return None
         if call.type.is_float:
@@ -161,12 +161,15 @@ def _sum(call: Call, args: list[pa.Array]) -> pa.Array:
             raise Overflow(f"list_sum of {exact} leaves the range of {call.type}; cast to double first")
         return exact
 
-    return _by_row(total)(call, args)
+    return by_row(total)(call, args)
 
 
 def _average(values: Sequence[Any]) -> float | None:
-    found = _present(values)
-    return float(sum(found)) / len(found) if found else None
+    found = not_null(values)
+    if not found:
+        return None
+    # Whole numbers are divided exactly, and rounded once.
+    return sum(found) / len(found) if isinstance(found[0], int) else float(sum(found)) / len(found)
 
 
 def _series(is_open: bool) -> Callable[..., list[int]]:
@@ -192,30 +195,32 @@ def _split(text: str, separator: str) -> list[str]:
 FUNCTIONS: Final[dict[str, Evaluator]] = {
     "list_value": _list_value,
     "list_length": _length,
-    "list_distinct": _by_row(_distinct),
-    "list_unique": _by_row(lambda values: len(_distinct(values))),
-    "list_reverse": _by_row(lambda values: values[::-1]),
-    "list_min": _by_row(_extreme(min)),
-    "list_max": _by_row(_extreme(max)),
-    "list_first": _by_row(lambda values: _extract(values, 1)),
-    "list_last": _by_row(lambda values: _extract(values, -1)),
-    "list_count": _by_row(lambda values: len(_present(values))),
+    "list_distinct": by_row(_distinct),
+    "list_unique": by_row(lambda values: len(_distinct(values))),
+    "list_reverse": by_row(lambda values: values[::-1]),
+    "list_min": by_row(_extreme(min)),
+    "list_max": by_row(_extreme(max)),
+    "list_first": by_row(lambda values: _extract(values, 1)),
+    "list_last": by_row(lambda values: _extract(values, -1)),
+    "list_count": by_row(lambda values: len(not_null(values))),
     "list_sum": _sum,
-    "list_avg": _by_row(_average),
-    "list_contains": _by_row(_contains),
+    "list_avg": by_row(_average),
+    "list_contains": by_row(_contains),
     "list_position": _positions,
     "list_concat": _concat,
-    "list_has_any": _by_row(lambda one, other: bool(set(map(_key, _present(one))) & set(map(_key, other)))),
-    "list_has_all": _by_row(lambda one, other: set(map(_key, _present(other))) <= set(map(_key, one))),
-    "list_intersect": _by_row(_intersection, strict=False),
-    "list_extract": _by_row(_extract),
+    "list_has_any": by_row(
+        lambda one, other: bool(set(map(element_key, not_null(one))) & set(map(element_key, other)))
+    ),
+    "list_has_all": by_row(lambda one, other: set(map(element_key, not_null(other))) <= set(map(element_key, one))),
+    "list_intersect": by_row(_intersection, strict=False),
+    "list_extract": by_row(_extract),
     "list_slice": _slice,
-    "array_to_string": _by_row(_joined),
+    "array_to_string": by_row(_joined),
     "flatten": _flatten,
-    "list_sort": _by_row(_sort),
-    "range": _by_row(_series(is_open=True)),
-    "generate_series": _by_row(_series(is_open=False)),
-    "string_split": _by_row(_split),
-    "string_split_regex": _by_row(split),
-    "regexp_extract_all": _by_row(lambda text, pattern, group=0: all_matches(text, pattern, group)),
+    "list_sort": by_row(_sort),
+    "range": by_row(_series(is_open=True)),
+    "generate_series": by_row(_series(is_open=False)),
+    "string_split": by_row(_split),
+    "string_split_regex": by_row(split),
+    "regexp_extract_all": by_row(lambda text, pattern, group=0: all_matches(text, pattern, group)),
 }

@@ -11,7 +11,7 @@ from bireme.data.node import replaced
 from bireme.errors import ClauseFault, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import Context, Handler
 from bireme.frontend.sql.lambdas import comprehension
-from bireme.frontend.sql.operators import part
+from bireme.frontend.sql.operators import binary, part
 from bireme.frontend.sql.subquery import QUERIES, inner_query
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.frontend.sql.table_functions import checked_list
@@ -60,14 +60,22 @@ def bracket(node: Node, context: Context) -> Expr:
     if place.__class__ is not exp.Slice:
         function = "struct_extract" if value.type.kind is t.Kind.STRUCT else "list_extract"
         return functions.scalar(function, (value, context.bind(place)))
-    check_arguments(place, ("this", "expression"))
-    first = _bound(place.args.get("this"), 1, context)
-    last = _bound(place.args.get("expression"), -1, context)
-    return functions.scalar("list_slice", (value, first, last))
+    check_arguments(place, ("this", "expression", "step"))
+    step = place.args.get("step")
+    first, last = place.args.get("this"), place.args.get("expression")
+    if step is None:
+        return functions.scalar("list_slice", (value, _bound(first, 1, context), _bound(last, -1, context)))
+    by = context.bind(step)
+    backwards = isinstance(by, Literal) and isinstance(by.value, int) and by.value < 0
+    ends = (-1, 1) if backwards else (1, -1)
+    bounds = (_bound(first, ends[0], context), _bound(last, ends[1], context))
+    return functions.scalar("list_slice_step", (value, *bounds, by))
 
 
 def unnest(node: Node, context: Context) -> Expr:
     """`unnest(list)` in a select list: each row as often as the list has elements."""
+    if context.level:
+        raise ClauseFault("unnest in a lambda: not allowed there; use it in SELECT or FROM")
     if context.stand_ins is None or not context.windows or context.inside or context.clause == "QUALIFY":
         raise ClauseFault(f"unnest in {context.inside or context.clause}: not allowed there; use it in SELECT or FROM")
     stand_ins = context.stand_ins
@@ -84,7 +92,16 @@ def _bound(node: Node | None, default: int, context: Context) -> Expr:
     return Literal(default, t.INT64) if node is None else context.bind(node)
 
 
+def contained_by(node: Node, context: Context) -> Expr:
+    """`a <@ b`."""
+    return functions.scalar("list_has_all", (part(node, "expression", context), part(node, "this", context)))
+
+
+_BOTH: Final = frozenset({"this", "expression"})
 HANDLERS: Final[dict[type[Node], Handler]] = {
+    exp.ArrayOverlaps: (binary("list_has_any"), _BOTH),
+    exp.ArrayContainsAll: (binary("list_has_all"), _BOTH),
+    exp.ArrayContainedBy: (contained_by, _BOTH),
     exp.Array: (array, frozenset({"expressions", "value_constructor"})),
     exp.Explode: (unnest, frozenset({"this"})),
     exp.Bracket: (bracket, frozenset({"this", "expressions"})),

@@ -156,10 +156,20 @@ def list_extract(args: Args) -> Expr:
 
 def list_slice(args: Args) -> Expr:
     """The elements between two positions, both included; NULL is the start or the end."""
+    if len(args) == 4 and is_list(args[0]):
+        return stepped_slice(args)
     if len(args) != 3 or not (is_list(args[0]) or args[0].type is STRING):
         raise wrong_arguments("list_slice", args, ("list_slice(list, bigint, bigint) → list",))
     bounds = [cast(arg, INT64) if arg.type is NULL else coerce(arg, INT64) for arg in args[1:]]
     return Call("list_slice", (args[0], *bounds), args[0].type)
+
+
+def stepped_slice(args: Args) -> Expr:
+    """Every so many of the elements between two positions."""
+    if len(args) != 4 or not is_list(args[0]):
+        raise wrong_arguments("list_slice", args, ("list_slice(list, bigint, bigint, bigint) → list",))
+    bounds = [cast(arg, INT64) if arg.type is NULL else coerce(arg, INT64) for arg in args[1:]]
+    return Call("list_slice_step", (args[0], *bounds), args[0].type)
 
 
 def _joined(args: Args) -> Expr:
@@ -180,21 +190,25 @@ def _flatten(args: Args) -> Expr:
 def _sorted(name: str, doc: str, *aliases: str) -> ScalarFunction:
     """list_sort: the order and the place of NULLs are constants."""
     signatures = (f"{name}(list, varchar constant, varchar constant) → list",)
-    reverse = name == "list_reverse_sort"
 
     def bind(args: Args) -> Expr:
         if not 1 <= len(args) <= 3 or not is_list(args[0]) or not has_order(args[0].type):
             raise wrong_arguments(name, args, signatures)
-        words = [_word(name, arg) for arg in args[1:]]
-        descending = bool(words) and not reverse and words[0] in ("desc", "descending")
-        placed = words[-1] if len(words) == (1 if reverse else 2) else "nulls last"
-        known = {"asc", "ascending", "desc", "descending"}
-        if (words and not reverse and words[0] not in known) or placed not in ("nulls first", "nulls last"):
-            raise TypeFault(f"{name} takes 'ASC' or 'DESC', then 'NULLS FIRST' or 'NULLS LAST'")
-        flags = (Literal(descending or reverse, BOOL), Literal(placed == "nulls first", BOOL))
+        flags = sort_flags(name, args[1:], reverse=name == "list_reverse_sort")
         return Call("list_sort", (args[0], *flags), args[0].type)
 
     return ScalarFunction(name, bind, signatures, doc, aliases)
+
+
+def sort_flags(name: str, args: Args, *, reverse: bool = False) -> tuple[Expr, Expr]:
+    """Whether an order given by words is descending, and whether NULLs come first in it."""
+    words = [_word(name, arg) for arg in args]
+    descending = bool(words) and not reverse and words[0] in ("desc", "descending")
+    placed = words[-1] if len(words) == (1 if reverse else 2) else "nulls last"
+    known = {"asc", "ascending", "desc", "descending"}
+    if (words and not reverse and words[0] not in known) or placed not in ("nulls first", "nulls last"):
+        raise TypeFault(f"{name} takes 'ASC' or 'DESC', then 'NULLS FIRST' or 'NULLS LAST'")
+    return Literal(descending or reverse, BOOL), Literal(placed == "nulls first", BOOL)
 
 
 def _word(name: str, arg: Expr) -> str:

@@ -14,6 +14,8 @@ from bireme.plan.functions import (
     comparison,
     encodings,
     lambdas,
+    list_parts,
+    list_summaries,
     lists,
     numeric,
     order_keys,
@@ -26,9 +28,10 @@ from bireme.plan.functions.naming import suggest
 from bireme.plan.functions.registry import AggregateFunction, Body, NullRule, ScalarFunction
 from bireme.records import dataclass
 
+_OF_LISTS: Final = (lambdas, list_parts, list_summaries, lists)
 _SCALARS: Final[dict[str, ScalarFunction]] = {
     name: function
-    for family in (arithmetic, comparison, encodings, lambdas, lists, numeric, order_keys, structs, temporal, text)
+    for family in (arithmetic, comparison, encodings, *_OF_LISTS, numeric, order_keys, structs, temporal, text)
     for function in family.FUNCTIONS
     for name in (function.name, *function.aliases)
 }
