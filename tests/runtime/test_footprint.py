@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pytest
 
@@ -59,18 +61,18 @@ class Clock:
 
 
 def test_the_pool_gives_up_what_the_process_holds_too_much() -> None:
-    process = Process(100 * MIB)
-    assert process.told == [(100 * MIB, 64 * MIB)]
-    process.look(resident=240 * MIB, in_use=40 * MIB, kept=50 * MIB)
+    process = Process(200 * MIB)
+    assert process.told == [(200 * MIB, 64 * MIB)]
+    process.look(resident=340 * MIB, in_use=140 * MIB, kept=50 * MIB)
     assert process.told[1:] == []
-    process.look(resident=290 * MIB, in_use=40 * MIB, kept=50 * MIB)
+    process.look(resident=390 * MIB, in_use=140 * MIB, kept=50 * MIB)
     # 40 MiB above the limit and what the process takes by itself.
-    assert process.told[1:] == [(50 * MIB, 64 * MIB)]
-    process.look(resident=200 * MIB, in_use=40 * MIB)
-    assert process.told[-1] == (90 * MIB, 64 * MIB)
+    assert process.told[1:] == [(150 * MIB, 64 * MIB)]
+    process.look(resident=300 * MIB, in_use=140 * MIB)
+    assert process.told[-1] == (190 * MIB, 64 * MIB)
     process.look(resident=150 * MIB)
-    assert process.told[-1] == (100 * MIB, 64 * MIB)
-    assert process.limit == 100 * MIB
+    assert process.told[-1] == (200 * MIB, 64 * MIB)
+    assert process.limit == 200 * MIB
     process.footprint.close()
     assert process.told[-1] == (0, 0)
     process.look(resident=900 * MIB)
@@ -107,6 +109,39 @@ def test_what_nobody_counted_is_asked_back_now_and_then() -> None:
     assert process.tidied == 2
 
 
+def test_where_a_tenth_of_the_limit_is_little_the_pool_leaves_room_for_surprises() -> None:
+    process = Process(60 * MIB)
+    process.look(resident=(150 + 60) * MIB, in_use=20 * MIB, kept=40 * MIB)
+    # 6 of 16 MiB are a tenth of the limit.
+    assert process.told[-1] == (50 * MIB, 64 * MIB)
+
+
+def test_while_much_is_held_it_looks_also_when_nothing_is_counted() -> None:
+    process = Process(200 * MIB)
+    calls: list[Callable[[], None]] = []
+    process.footprint.later = lambda seconds, call: calls.append(call)
+    process.look(resident=(150 + 90) * MIB)
+    task = process.ledger.take(Tier.DEVICE, MIB, Use.TASK)
+    assert not calls
+    process.look(resident=(150 + 110) * MIB, in_use=20 * MIB, kept=60 * MIB)
+    process.look(resident=(150 + 110) * MIB, in_use=20 * MIB, kept=60 * MIB)
+    assert len(calls) == 1
+    # A library takes as much as that and nothing changes in the ledger.
+    process.resident = (150 + 240) * MIB
+    calls.pop()()
+    assert process.told[-1] == (40 * MIB, 64 * MIB)
+    assert len(calls) == 1
+    task.release()
+    calls.pop()()
+    assert not calls
+    process.look(resident=(150 + 240) * MIB)
+    process.footprint.close()
+    told = len(process.told)
+    for call in calls:
+        call()
+    assert len(process.told) == told
+
+
 def test_what_is_spare_is_what_the_process_does_not_hold() -> None:
     process = Process(200 * MIB)
     process.ledger.take(Tier.DEVICE, 190 * MIB, Use.TASK)
@@ -117,14 +152,14 @@ def test_what_is_spare_is_what_the_process_does_not_hold() -> None:
 
 
 def test_it_looks_now_and_then_only_and_tells_of_steps_only() -> None:
-    process = Process(100 * MIB)
+    process = Process(200 * MIB)
     process.look(resident=150 * MIB)
     process.resident = 500 * MIB
     process.ledger.take(Tier.DEVICE, MIB, Use.TASK).release()
     assert len(process.told) == 1
-    process.look(resident=(250 + 20) * MIB, kept=80 * MIB)
+    process.look(resident=(350 + 20) * MIB, kept=180 * MIB)
     for more in range(3):
-        process.look(resident=(250 + 20 + more) * MIB, kept=80 * MIB)
+        process.look(resident=(350 + 20 + more) * MIB, kept=180 * MIB)
     assert len(process.told) == 2
 
 

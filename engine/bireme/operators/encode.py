@@ -52,7 +52,9 @@ class Encode:
         with translated("parquet"):
             group = self._encoder.encode(batch)
         rows = arrays.from_numpy(np.array([group.rows], np.int64))
-        return record_batch([_one(group.chunks), _one(pa.py_buffer(group.metadata)), rows], self._names, 1)
+        made = record_batch([_one(group.chunks), _one(pa.py_buffer(group.metadata)), rows], self._names, 1)
+        # A copy of its own, in memory of the kernels: what the encoder took can go as the task ends.
+        return self._kernels.joined([made, made.slice(0, 0)])
 
 
 def _one(content: pa.Buffer) -> pa.Array:

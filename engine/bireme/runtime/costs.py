@@ -16,14 +16,17 @@ from bireme.runtime.compute.policy import is_brief, seconds_per_row
 from bireme.runtime.compute.task import Result, Task, TaskKind
 from bireme.runtime.memory.ledger import Ledger, Reservation, Use
 from bireme.storage.split_run import kept_parts
+from bireme.units import MIB
 
 # What such tasks need follows from what they are over.
 _NOT_LEARNT_FROM: Final = (TaskKind.RELIEVE, TaskKind.CUT, TaskKind.BIT)
 
 
 # How often steps have their inputs in memory beside what is measured of them: in another order, or in an encoder, which
-# takes its memory elsewhere and leaves some of it with an allocator for a while.
+# takes its memory elsewhere.
 _COPIES_OF_INPUT: Final[dict[type[Step], int]] = {MergeGroupsStep: 1, EncodeStep: 1}
+# What steps take elsewhere however small their input is: an allocator keeps some memory for each thread and size.
+_BYTES_ELSEWHERE: Final[dict[type[Step], int]] = {EncodeStep: 8 * MIB}
 
 
 def _cuts_rows(pipeline: Pipeline) -> bool:
@@ -42,6 +45,7 @@ class Costs:
         self._ledger = ledger
         self._is_build = isinstance(pipeline.sink, BuildSink)
         self._input_copies = sum([_COPIES_OF_INPUT.get(type(step), 0) for step in pipeline.steps])
+        self._bytes_elsewhere = sum([_BYTES_ELSEWHERE.get(type(step), 0) for step in pipeline.steps])
         self.relievable = NOTHING
         self._state_room: Reservation | None = None
 
@@ -90,7 +94,7 @@ class Costs:
         return self._need_of(TaskKind.BATCHES, basis)
 
     def _need_of(self, kind: TaskKind, basis: int) -> int:
-        return self._histories[kind].estimate(basis) + self._input_copies * basis
+        return self._histories[kind].estimate(basis) + self._input_copies * basis + self._bytes_elsewhere
 
     def leave(self) -> None:
         """From here on the stage hands over what it keeps, and keeps nothing more."""

@@ -174,6 +174,7 @@ class Worker:
         self.room = Room(self.ledger, self.recorder, stall_seconds_max=config.stall_seconds_max)
         if self._footprint is not None:
             self.room.spare = self._footprint.spare
+            self._footprint.later = asyncio.get_running_loop().call_later
         self.mover = Mover(
             io=self._io_threads,
             spill=self._spill,

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bireme.data.arrays import from_numpy, reinterpreted
+from bireme.data.batch import measure
 from bireme.data.record import plain
 from bireme.storage.thrift_fields import (
     changed,
@@ -28,6 +29,7 @@ from bireme.storage.thrift_fields import (
     structs_of,
     texts_of,
 )
+from bireme.units import KIB, MIB
 
 MAGIC: Final = b"PAR1"
 # Fields of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData.
@@ -43,6 +45,10 @@ _INT64_DIGITS: Final = 18
 _SAMPLE_ROWS: Final = 4_096
 # A dictionary is worth its page where a value comes so often.
 _ROWS_PER_ENTRY: Final = 4
+# An encoder fills a page before it compresses it, in memory that doubles as it grows: short row groups get short pages.
+_PAGE_BYTES: Final = MIB
+_PAGE_BYTES_MIN: Final = 64 * KIB
+_PAGES: Final = 32
 _OPTIONS: Final[dict[str, Any]] = {
     "compression": "snappy", "store_decimal_as_integer": True, "write_page_checksum": True
 }  # fmt: skip
@@ -79,8 +85,16 @@ class RowGroupEncoder:
             path for leaves, column in zip(self._leaves, columns, strict=True) if _repeats(column) for path in leaves
         ]
         table = pa.Table.from_arrays(columns, schema=pa.schema(fields))
+        page_bytes = min(_PAGE_BYTES, max(_PAGE_BYTES_MIN, measure(batch) // _PAGES))
         sink = pa.BufferOutputStream()
-        with pq.ParquetWriter(sink, table.schema, store_schema=False, use_dictionary=by_dictionary, **_OPTIONS) as made:
+        with pq.ParquetWriter(
+            sink,
+            table.schema,
+            store_schema=False,
+            use_dictionary=by_dictionary,
+            data_page_size=page_bytes,
+            **_OPTIONS,
+        ) as made:
             made.write_table(table, row_group_size=batch.num_rows)
         return self._taken_apart(batch.num_rows, sink.getvalue())
 

@@ -1,10 +1,11 @@
 """What the process holds in all, against what it was promised to hold; what is too much is taken from pool and ledger.
 
 Rule: the promise is about the process, the ledger only counts what passes through it. So the resident memory of the
-process is looked at, while the ledger changes. What is above the limit, beside what interpreter and libraries take, the
-backend's pool gives up first, as far as it keeps memory for reuse. What neither the pool keeps nor the ledger knows
-is asked back from the allocators of libraries, and lowers the limit of the ledger, down to half: whatever is not
-counted costs room, not the promise.
+process is looked at, while the ledger changes, and while much is held also in between: what libraries allocate in a
+long task shows in no ledger. What is above the limit, beside what interpreter and libraries take, the backend's pool
+gives up first, as far as it keeps memory for reuse. What neither the pool keeps nor the ledger knows is asked back from
+the allocators of libraries, and lowers the limit of the ledger, down to half: whatever is not counted costs room, not
+the promise.
 """
 
 from __future__ import annotations
@@ -32,6 +33,15 @@ _STEP_BYTES: Final = 4 * MIB
 # Beside the ledger a tenth of the limit is allowed, and what allocators of libraries keep in any case.
 _UNCOUNTED_SHARE_MAX: Final = 0.1
 _UNCOUNTED_BYTES: Final = 16 * MIB
+# What may come between two looks. A tenth of the limit, which the promise allows, has room for it where it is large.
+_SURPRISE_BYTES: Final = 16 * MIB
+_ALLOWED_SHARE: Final = 0.1
+# Where the process holds such a part of its limit, it is looked at whether the ledger changes or not.
+_WATCHED_SHARE: Final = 0.5
+_WATCH_SECONDS: Final = 0.02
+
+
+Later = Callable[[float, Callable[[], None]], object]
 
 
 class Quota(Protocol):
@@ -51,7 +61,9 @@ class Quota(Protocol):
 
 
 class Footprint:
-    """Keeps the process within the limit that `ledger` has on DEVICE when this is made."""
+    """Keeps the process within the limit that `ledger` has on DEVICE when this is made. `later` calls once so many
+    seconds have passed; without it, nothing is looked at in between.
+    """
 
     def __init__(
         self,
@@ -69,7 +81,10 @@ class Footprint:
         self._clock = clock
         self._kept_max = kept_max
         self._resident = resident
+        self.later: Later = _never
+        self._is_watched = False
         self._limit = ledger.limits[Tier.DEVICE]
+        self._margin = max(0, _SURPRISE_BYTES - int(_ALLOWED_SHARE * self._limit))
         before = resident()
         self._base = PROCESS_BYTES if before <= PROCESS_BYTES else before + _LATE_BYTES
         self._held_max = self._limit
@@ -83,13 +98,23 @@ class Footprint:
 
     def _look(self) -> None:
         now = self._clock.now()
-        if now < self._next:
-            return
+        if now >= self._next:
+            self._see(now)
+
+    def _see(self, now: float) -> None:
         self._next = now + _PAUSE_SECONDS
         beside = self._resident() - self._base
         in_use, kept = self._quota.held()
-        self._tell_pool(in_use + kept + self._limit - beside)
+        self._tell_pool(in_use + kept + self._limit - self._margin - beside)
         self._tell_ledger(beside - kept - self._ledger.totals[Tier.DEVICE], now)
+        if beside > self._limit * _WATCHED_SHARE and not self._is_watched and self._ledger.totals[Tier.DEVICE]:
+            self._is_watched = True
+            self.later(_WATCH_SECONDS, self._look_again)
+
+    def _look_again(self) -> None:
+        self._is_watched = False
+        if self._ledger.changed == self._look:
+            self._see(self._clock.now())
 
     def _tell_pool(self, left: int) -> None:
         held_max = max(0, min(left, self._limit))
@@ -118,6 +143,10 @@ class Footprint:
         """The worker needs the pool no more."""
         self._ledger.changed = _unheard
         self._quota.set(0, 0)
+
+
+def _never(seconds: float, call: Callable[[], None], /) -> None:
+    """Nobody has a clock that calls."""
 
 
 def _unheard() -> None:
