@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from support.batches import batches, schema_of
 from support.drawn import drawn
 from support.duck import Duck, difference, values_of
 
-from bireme.backends.base import Kernels
+from bireme.backends.base import Kernels, WindowStream
 from bireme.data import types as t
 from bireme.data.types import DataType, to_arrow
 from bireme.errors import DomainFault
@@ -32,6 +33,7 @@ from bireme.plan.expr import (
     SortKey,
     WindowCall,
 )
+from bireme.plan.window_order import keys_of
 
 # Partition, order, value, flag; the row's number breaks ties where the answer would depend on them.
 TYPES: tuple[DataType, ...] = (t.INT8, t.INT32, t.decimal(15, 2), t.BOOL, t.DATE, t.STRING, t.INT64)
@@ -142,6 +144,68 @@ def test_window_function_as_in_duckdb(backend: Kernels, duck: Duck, example: Exa
     call = WindowCall(example.call, (PARTITION,) if partitioned else (), tuple(keys), frame, example.ignore_nulls)
     by = "partition by c0 " if partitioned else ""
     check(backend, duck, batch, call, f"{example.sql} over ({by}order by {text} {frame_text(frame)})")
+
+
+def in_window_order(backend: Kernels, batch: pa.RecordBatch, call: WindowCall) -> pa.RecordBatch:
+    """The rows by the keys of a window, all of which are columns."""
+    keys = keys_of((call.partition, call.order))
+    columns = [batch.column(key.expr.index) for key in keys if isinstance(key.expr, Column)]
+    assert len(columns) == len(keys)
+    if not keys:
+        return batch
+    by = pa.RecordBatch.from_arrays(columns, names=[f"k{place}" for place in range(len(keys))])
+    descending, nulls_first = [key.descending for key in keys], [key.nulls_first for key in keys]
+    return backend.take(batch, backend.sort_rows(by, descending=descending, nulls_first=nulls_first, limit=None))
+
+
+def streamed(stream: WindowStream, pieces: list[pa.RecordBatch]) -> tuple[list[Any], list[Any]]:
+    """The rows that a stream gives for some pieces, and their values."""
+    stream.restart([stream.survey(piece) for piece in pieces] if stream.needs_surveys else [])
+    rows: list[Any] = []
+    values: list[Any] = []
+    for place, piece in enumerate(pieces):
+        given, (column,) = stream.add(piece, is_last=place == len(pieces) - 1)
+        rows += given.to_pylist()
+        values += values_of(column)
+    return rows, values
+
+
+STREAMED = [
+    *EXAMPLES,
+    Example("nth_value(c2, 3 ignore nulls)", functions.window("nth_value", [VALUE, integer(3)]), ignore_nulls=True),
+    Example("any_value(c2)", functions.window("any_value", [VALUE])),
+    Example("max(c5) filter (where c3)", functions.window("max", [TEXT], filter=FLAG)),
+    Example("avg(c2) filter (where c3)", functions.window("avg", [VALUE], filter=FLAG)),
+    Example("first_value(c5)", functions.window("first_value", [TEXT])),
+]
+
+
+@pytest.mark.parametrize("example", [pytest.param(example, id=example.sql) for example in STREAMED])
+@drawn(5)
+@given(data=st.data())
+def test_rows_in_order_piece_by_piece_give_the_same(backend: Kernels, example: Example, data: st.DataObject) -> None:
+    batch = data.draw(batches(TYPES, rows_max=30, few=True))
+    frame = data.draw(frames())
+    partition = (PARTITION,) if data.draw(st.booleans()) else ()
+    order = (SortKey(ORDER, data.draw(st.booleans()), data.draw(st.booleans())),)
+    if frame.unit is not FrameUnit.RANGE and data.draw(st.booleans()):
+        order = ()
+    call = WindowCall(example.call, partition, order, frame, example.ignore_nulls)
+    stream = backend.window_stream(schema_of(TYPES), [call])
+    if stream is None:
+        assert example.call.distinct
+        return
+    rows = in_window_order(backend, batch, call)
+    if not rows.num_rows:
+        return
+    cuts = sorted(data.draw(st.sets(st.integers(1, max(1, rows.num_rows - 1)), max_size=6)) - {rows.num_rows})
+    pieces = [rows.slice(start, end - start) for start, end in pairwise([0, *cuts, rows.num_rows])]
+    (wanted,) = backend.window(rows, schema_of(TYPES), [call])
+    for _ in range(2):  # a stream may be used again
+        got_rows, got = streamed(stream, pieces)
+        assert repr(got_rows) == repr(rows.to_pylist())
+        assert not difference(got, values_of(wanted), 1e-9)
+        assert stream.nbytes == 0
 
 
 @drawn(4)

@@ -172,6 +172,9 @@ class FakeStage:
     def can_take_bits(self) -> bool:
         return True
 
+    def can_order(self) -> bool:
+        return False
+
     def cut(self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int, slot: int) -> Output:
         with _Call(self, "cut", 0, slot):
             values = _values(batches)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -233,6 +233,42 @@ class Prober(Protocol):
         ...
 
 
+class WindowStream(Protocol):
+    """Windows over the rows of some partitions, which come in window order. Calls come one at a time, but for `survey`.
+    Where it `needs_surveys`, those of all batches are made first.
+    """
+
+    @property
+    def needs_surveys(self) -> bool: ...
+
+    @property
+    def nbytes(self) -> int:
+        """What it holds between two batches."""
+        ...
+
+    def survey(self, batch: pa.RecordBatch) -> Any:
+        """What batches before this one, which has rows, have to know of it. Any thread."""
+        ...
+
+    def restart(self, surveys: Sequence[Any]) -> None:
+        """New partitions begin."""
+        ...
+
+    def mark(self) -> Any:
+        """Where it is, for `reset`."""
+        ...
+
+    def reset(self, mark: Any) -> None:
+        """Goes back to where it was."""
+        ...
+
+    def add(self, batch: pa.RecordBatch, *, is_last: bool) -> tuple[pa.RecordBatch, list[pa.Array]]:
+        """The next batch; gives the next rows whose values are known, maybe of batches before, with one array per call.
+        A call that raises has changed nothing.
+        """
+        ...
+
+
 class Kernels(Protocol):
     """One backend."""
 
@@ -348,4 +384,10 @@ class Kernels(Protocol):
 
     def window(self, batch: pa.RecordBatch, schema: Schema, calls: Sequence[WindowCall]) -> list[pa.Array]:
         """One array per call, aligned with the rows of `batch`, which holds whole windows."""
+        ...
+
+    def window_stream(self, schema: Schema, calls: Sequence[WindowCall]) -> WindowStream | None:
+        """The same over rows that come in the order of the calls, a batch at a time; None where they share no order, or
+        one of them has to see all rows of a partition at once.
+        """
         ...

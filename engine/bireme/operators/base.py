@@ -127,6 +127,13 @@ class Round(NamedTuple):
     cut: Cut | None = None
 
 
+def ordered_parts(into: int) -> int:
+    """How many parts a cut into so many ranges of an order gives: between two ranges are the rows of the key that tells
+    them apart, where those are many.
+    """
+    return 2 * into - 1
+
+
 class Stage(Protocol):
     """One live pipeline. `slot` is the compute slot that runs the call: no two calls run in one slot at once, so
     per-slot state needs no lock. Slots 0 to `slots` - 1 are those of threads; slot `slots` is the loop's, for short
@@ -144,6 +151,9 @@ class Stage(Protocol):
     A partition that is larger than fits may be cut first, where `can_cut`: `cut` then takes its batches, a few at a
     time, and emits their rows to parts of the same partition, which become partitions themselves. Or it comes to
     `run_bit` a few batches at a time, one call after the other; the last one gives the output.
+    Or, where it `can_order`, `cut_in_order` cuts it into `ordered_parts`, recursively, of which odd ones have equal
+    keys in all rows; `arrange` brings the batches of a part into order, or a few of those of an odd one, and emits them
+    to the edge they are of; and all come to `run_bit`, in order, each call giving output.
     Rows that were emitted to an `Aside` which the pipeline itself reads come back in rounds, when all inputs are done:
     those of `postponed()`, one after the other, each round as a LOAD (where it has a table), RESUMEs, many at once, and
     an UNLOAD; before them, it may be cut. Then comes `finish`.
@@ -191,6 +201,18 @@ class Stage(Protocol):
         ...
 
     def run_bit(self, batches: Sequence[pa.RecordBatch], sequence: int, is_last: bool, slot: int) -> Output: ...
+
+    def can_order(self) -> bool:
+        """Whether `cut_in_order` and `arrange` may be called, for a PARTITION source. On the loop, after `open`."""
+        ...
+
+    def cut_in_order(self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int, slot: int) -> Output:
+        """As `cut`, by order: `within` is the partition, or part number `p` of the `ordered_parts` of what it is of."""
+        ...
+
+    def arrange(self, batches: Sequence[pa.RecordBatch], number: int, slot: int) -> Output:
+        """`number` counts these calls as their rows follow each other. Many at once, repeatable."""
+        ...
 
     def enough(self) -> bool:
         """Whether more input cannot change the output (a limit is reached). Asked on the loop after each task."""

@@ -7,7 +7,7 @@ there are enough rows, since each costs its readers, and a spill store, somethin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -24,6 +24,7 @@ from bireme.operators.group import SEQUENCE_SHIFT
 from bireme.operators.key_ranges import KeyOrder
 from bireme.operators.states import QueryStates
 from bireme.plan.physical import RangeSink, SampleSink
+from bireme.plan.window_order import NotedKeys
 from bireme.storage.base import BATCH_ROWS_MAX
 from bireme.units import KIB
 
@@ -65,6 +66,32 @@ class Sample(Unrelieved):
 
     def finish(self, part: int) -> list[Emission]:
         return []
+
+
+class NotedRows:
+    """Keeps the keys of some rows that pass, so that a partition of them can be cut by their order."""
+
+    def __init__(self, noted: NotedKeys, schema: Schema, kernels: Kernels, states: QueryStates, slots: int) -> None:
+        self._kernels = kernels
+        self._keys = KeyColumns([key.expr for key in noted.keys], schema, kernels, states)
+        self._sample = states.sample(noted.sample)
+        # By slot, how many rows have passed since one was noted.
+        self._passed = [_SAMPLED_EVERY // 2] * (slots + 1)
+
+    def passing(self, batches: Iterable[pa.RecordBatch], slot: int) -> Iterator[pa.RecordBatch]:
+        """The batches as they come."""
+        for batch in batches:
+            self._note(batch, slot)
+            yield batch
+
+    def _note(self, batch: pa.RecordBatch, slot: int) -> None:
+        first = _SAMPLED_EVERY - 1 - self._passed[slot]
+        chosen = np.arange(first, batch.num_rows, _SAMPLED_EVERY, dtype=np.int64)
+        self._passed[slot] = (self._passed[slot] + batch.num_rows) % _SAMPLED_EVERY
+        if len(chosen):
+            keys = with_own_dictionaries(self._keys.run(self._kernels.take(batch, arrays.from_numpy(chosen))))
+            with self._sample.lock:
+                self._sample.keys.append(keys)
 
 
 class _Kept:

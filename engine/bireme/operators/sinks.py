@@ -22,6 +22,7 @@ from bireme.errors import CardinalityFault
 from bireme.operators.base import Emission, Relievable, Unrelieved
 from bireme.operators.group import SEQUENCE_SHIFT
 from bireme.operators.order import Order, TopRows
+from bireme.operators.ranges import NotedRows
 from bireme.operators.scalar_value import literal_of
 from bireme.operators.states import QueryStates
 from bireme.operators.top_bound import LiveBound
@@ -60,10 +61,18 @@ class LiveSink(Protocol):
 
 
 class Emit(Unrelieved):
-    """Puts batches on an edge as they come, but for rows that `drop` leaves out."""
+    """Puts batches on an edge as they come, but for rows that `drop` leaves out. Keys of the others are `noted`."""
 
-    def __init__(self, sink: EmitSink, partitions: int, kernels: Kernels, drop: DropBeyondTop | None = None) -> None:
+    def __init__(
+        self,
+        sink: EmitSink,
+        partitions: int,
+        kernels: Kernels,
+        drop: DropBeyondTop | None = None,
+        noted: NotedRows | None = None,
+    ) -> None:
         self._drop = drop
+        self._noted = noted
         self._sink = sink
         self._partitions = partitions
         self._kernels = kernels
@@ -77,6 +86,8 @@ class Emit(Unrelieved):
         return () if self._drop is None else self._drop.notes
 
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
+        if self._noted is not None:
+            batches = self._noted.passing(batches, slot)
         if self._drop is None:
             return self._put(batches)
         try:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol
 
 import pyarrow as pa
 
 from bireme.backends.base import Kernels, ScanCounts
 from bireme.data.hash_range import HashRange
-from bireme.data.record import empty, longer, record_batch
+from bireme.data.record import longer
 from bireme.data.schema import Schema
 from bireme.errors import EngineBug, SourceMisstated
 from bireme.operators.base import NOTHING, Emission, Output, Postponed, Relievable, Round, RoundCall
@@ -28,7 +27,7 @@ from bireme.operators.limit import Limit
 from bireme.operators.merge_groups import MergeGroups
 from bireme.operators.order import Order
 from bireme.operators.partial_join import PartialJoin
-from bireme.operators.ranges import Ranges, Sample
+from bireme.operators.ranges import NotedRows, Ranges, Sample
 from bireme.operators.scalar_value import literal_batch
 from bireme.operators.scan import TableScan, total
 from bireme.operators.sinks import Emit, KeepScalar, LiveSink, Top
@@ -36,7 +35,7 @@ from bireme.operators.states import QueryStates
 from bireme.operators.top_bound import LiveBound
 from bireme.operators.top_per_key import DropBeyondTop
 from bireme.operators.unnest import unnested
-from bireme.plan.expr import Aggregation, SortKey, WindowCall
+from bireme.operators.windows import OrderedWindows, Windows, resolved_call
 from bireme.plan.physical import (
     AssumeStep,
     BuildSink,
@@ -69,17 +68,6 @@ from bireme.storage.base import Split
 Move = Callable[[Iterable[pa.RecordBatch], list[Emission]], Iterable[pa.RecordBatch]]
 
 
-class Cuts(Protocol):
-    """What can cut a partition that is too large."""
-
-    @property
-    def can_cut(self) -> bool: ...
-
-    def cut(
-        self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int
-    ) -> Iterator[tuple[int, pa.RecordBatch]]: ...
-
-
 class PipelineStage:
     """The `Stage` of a real pipeline."""
 
@@ -92,7 +80,8 @@ class PipelineStage:
         self._sink: LiveSink | None = None
         self._limit: Limit | None = None
         self._merge: MergeGroups | None = None
-        self._cuts: Cuts | None = None
+        self._cuts: MergeGroups | RangeCuts | Windows | None = None
+        self._windows: Windows | None = None
         self._programs: list[FilterProject] = []
         self._scan: TableScan | None = None
         self._bound: LiveBound | None = None
@@ -170,14 +159,42 @@ class PipelineStage:
 
     def cut(self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int, slot: int) -> Output:
         assert self._cuts is not None, f"pipeline {self._pipeline.name} takes partitions whole"
+        return self._back(self._cuts.cut(batches, within, into))
+
+    def can_order(self) -> bool:
+        return self._windows is not None and self._windows.can_order
+
+    def cut_in_order(self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int, slot: int) -> Output:
+        return self._back(self._ordered_windows().cut(batches, within, into))
+
+    def arrange(self, batches: Sequence[pa.RecordBatch], number: int, slot: int) -> Output:
+        return self._back((0, batch) for batch in self._ordered_windows().arrange(batches, number))
+
+    def _ordered_windows(self) -> OrderedWindows:
+        assert self._windows is not None, f"pipeline {self._pipeline.name} has no windows"
+        return self._windows.in_order()
+
+    def _back(self, parts: Iterable[tuple[int, pa.RecordBatch]]) -> Output:
+        """Batches for the edge that they come from."""
         assert isinstance(self._pipeline.source, EdgeSource)
         edge = self._pipeline.source.edge
-        return self._output([Emission(edge, part, batch) for part, batch in self._cuts.cut(batches, within, into)])
+        return self._output([Emission(edge, part, batch) for part, batch in parts])
 
     def run_bit(self, batches: Sequence[pa.RecordBatch], sequence: int, is_last: bool, slot: int) -> Output:
+        if self._windows is not None:
+            return self._run_in_order(batches, sequence, is_last, slot)
         assert self._merge is not None, f"pipeline {self._pipeline.name} takes partitions whole"
         self._merge.add(batches, sequence)
         return self._run_from(1, self._merge.end(sequence), [], sequence, slot) if is_last else self._output([])
+
+    def _run_in_order(self, batches: Sequence[pa.RecordBatch], sequence: int, is_last: bool, slot: int) -> Output:
+        windows = self._ordered_windows()
+        mark = windows.mark()
+        try:
+            return self._run_from(1, windows.add(batches, is_last=is_last), [], sequence, slot)
+        except BaseException:
+            windows.reset(mark)
+            raise
 
     @property
     def _goes_batch_by_batch(self) -> bool:
@@ -201,7 +218,8 @@ class PipelineStage:
         """What a task reports: its batches, and what the stage now holds."""
         sink = self._opened_sink()
         merging = 0 if self._merge is None else self._merge.nbytes
-        return Output(emissions, sink.nbytes + self._rounds.nbytes + merging, self._take_notes(sink))
+        held = 0 if self._windows is None else self._windows.nbytes
+        return Output(emissions, sink.nbytes + self._rounds.nbytes + merging + held, self._take_notes(sink))
 
     def postponed(self) -> Sequence[Postponed]:
         return self._rounds.postponed()
@@ -289,7 +307,10 @@ class PipelineStage:
     def _live_sink(self, schema: Schema, slots: int) -> LiveSink:
         match self._pipeline.sink:
             case EmitSink() as sink:
-                return Emit(sink, self._partitions, self._kernels, self._drop(sink, schema, slots))
+                noted = None
+                if sink.noted is not None:
+                    noted = NotedRows(sink.noted, schema, self._kernels, self._states, slots)
+                return Emit(sink, self._partitions, self._kernels, self._drop(sink, schema, slots), noted)
             case SampleSink() as sink:
                 return Sample(sink, schema, self._kernels, self._states)
             case RangeSink() as sink:
@@ -353,9 +374,10 @@ class PipelineStage:
                 self._is_slow = True
                 return lambda batches, _: encode.run(batches)
             case WindowStep():
-                resolved = [self._resolved(call) for call in step.calls]
+                resolved = [resolved_call(call, self._states) for call in step.calls]
                 self._notes += self._kernels.window_fallbacks(resolved)
-                return lambda batches, _: [self._windowed(step, resolved, schema, batches)]
+                windows = self._windows = self._cuts = Windows(step, resolved, schema, self._kernels, self._states)
+                return lambda batches, _: windows.run(batches)
 
     def _join(self, step: ProbeStep, index: int, stream: Schema, output: Schema) -> HashJoin | PartialJoin:
         built = self._states.table(step.table)
@@ -363,29 +385,6 @@ class PipelineStage:
         if built.away is None or waiting is None:
             return HashJoin(step, built, stream, output, self._kernels, self._states)
         return PartialJoin(step, built, built.away, waiting, stream, output, self._kernels, self._states)
-
-    def _windowed(
-        self, step: WindowStep, calls: list[WindowCall], schema: Schema, batches: Iterable[pa.RecordBatch]
-    ) -> pa.RecordBatch:
-        found = list(batches)
-        batch = self._kernels.joined(found) if found else empty(schema)
-        added = self._kernels.window(batch, schema, calls)
-        return record_batch([*batch.columns, *added], (*schema.names, *step.names), batch.num_rows)
-
-    def _resolved(self, call: WindowCall) -> WindowCall:
-        resolve = self._states.resolve
-        inner = call.call
-        aggregation = Aggregation(
-            inner.function,
-            tuple([resolve(arg) for arg in inner.args]),
-            inner.type,
-            inner.distinct,
-            None if inner.filter is None else resolve(inner.filter),
-            tuple([SortKey(resolve(key.expr), key.descending, key.nulls_first) for key in inner.order]),
-        )
-        order = tuple([SortKey(resolve(key.expr), key.descending, key.nulls_first) for key in call.order])
-        partition = tuple([resolve(expr) for expr in call.partition])
-        return WindowCall(aggregation, partition, order, call.frame, call.ignore_nulls)
 
 
 def _assumed(step: AssumeStep, schema: Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

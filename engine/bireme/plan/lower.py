@@ -2,7 +2,7 @@
 
 Which aggregates are partitioned, what a sort keeps and which shared relations run once is decided here, from row
 estimates handed in; joins are in `lower_join`, aggregates in
-`lower_group`. What the estimates are is in `statistics`, what the runtime is told in
+`lower_group`, windows in `lower_window`. What the estimates are is in `statistics`, what the runtime is told in
 `placement`. The input is an optimized plan: no correlated subqueries, no distinct or filtered aggregates, no grouping
 sets.
 """
@@ -17,10 +17,11 @@ from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.types import BOOL
 from bireme.plan import lower_join
 from bireme.plan.draft import Draft, Opened, is_identity
-from bireme.plan.expr import Call, Column, Expr, ScalarSubquery, SortKey
+from bireme.plan.expr import Call, Expr, ScalarSubquery
 from bireme.plan.lookups import with_lookups
 from bireme.plan.lower_group import arrange_finals, lower_aggregate
 from bireme.plan.lower_sort import lower_sort
+from bireme.plan.lower_window import lower_window
 from bireme.plan.membership import Member, MemberEstimates, Memberships
 from bireme.plan.physical import (
     AssumeStep,
@@ -35,7 +36,6 @@ from bireme.plan.physical import (
     Take,
     UnnestStep,
     ValuesSource,
-    WindowStep,
 )
 from bireme.plan.placement import place
 from bireme.plan.relation import (
@@ -59,7 +59,7 @@ from bireme.plan.share_scans import share_scans
 from bireme.plan.statistics.estimator import Estimator
 from bireme.plan.statistics.matching import covered
 from bireme.plan.top_bound import with_bounds
-from bireme.plan.top_per_key import TopPerKey, wanted_of_keys
+from bireme.plan.top_per_key import wanted_of_keys
 from bireme.plan.tree import all_columns, column, columns_in, holds_subquery, map_expr, mask_of, remap
 from bireme.units import GIB
 
@@ -241,17 +241,18 @@ class Lowering:
         """
         if rel in self._unordered:
             return self.row_partitions(opened)
-        fitting = self._partitions_that_fit(opened)
+        fitting = self.partitions_that_fit(opened)
         return int(min(fitting, _PARTITIONS_MAX)) if fitting > self.partitions_max else 1
 
     def row_partitions(self, opened: Opened) -> int:
         """In how many partitions to take rows whole, where the order in which they came is not seen."""
         fitting = max(
-            self._partitions_that_fit(opened), min(_PARTITIONS_IN_MEMORY_MAX, opened.rows / _ROWS_PER_PARTITION)
+            self.partitions_that_fit(opened), min(_PARTITIONS_IN_MEMORY_MAX, opened.rows / _ROWS_PER_PARTITION)
         )
         return max(1, int(min(fitting, _PARTITIONS_MAX)))
 
-    def _partitions_that_fit(self, opened: Opened) -> float:
+    def partitions_that_fit(self, opened: Opened) -> float:
+        """How many partitions there have to be, so that each fits in memory with what bringing it into order takes."""
         return opened.rows * (opened.schema.row_bytes + _ORDERED_ROW_BYTES) / (2 * self.partition_bytes_max)
 
 
@@ -283,7 +284,7 @@ def _values(lowering: Lowering, rel: Values) -> Opened:
 
 def _filter(lowering: Lowering, rel: Filter) -> Opened:
     if isinstance(rel.input, Window) and not lowering.is_shared(rel.input):
-        opened = _window(lowering, rel.input, wanted_of_keys(rel, rel.input))
+        opened = lower_window(lowering, rel.input, wanted_of_keys(rel, rel.input))
         opened.rows = lowering.rows(rel.input)
     else:
         opened = lowering.open(rel.input)
@@ -341,29 +342,6 @@ def _join(lowering: Lowering, rel: Join) -> Opened:
     return lower_join.lower_join(lowering, rel, list(range(len(rel.schema))))
 
 
-# ------------------------------------------------------------------------------------------------------ breakers
-
-
-def _window(lowering: Lowering, rel: Window, top: TopPerKey | None = None) -> Opened:
-    opened = lowering.open(rel.input)
-    keys = _common_keys(rel)
-    partitions = lowering.window_partitions(rel, opened) if keys else 1
-    edge = lowering.draft.edge("window", opened.schema, opened.rows, partitions)
-    if top is not None:
-        order = SortKey(lowering.bind(top.order.expr, opened), top.order.descending, top.order.nulls_first)
-        top = TopPerKey(lowering.bind_all(top.keys, opened), order, top.limit, top.is_dense)
-    lowering.draft.close(opened, EmitSink(edge, keys if partitions > 1 else (), top))
-    windowed = lowering.draft.from_edge(edge, Take.PARTITION, "window")
-    windowed.add(WindowStep(rel.calls, rel.names), rel.schema)
-    return windowed
-
-
-def _common_keys(rel: Window) -> tuple[int, ...]:
-    """The columns that all windows are partitioned by: rows that differ in one of them are in no window together."""
-    common = frozenset.intersection(*[frozenset(call.partition) for call in rel.calls])
-    return tuple(sorted([key.index for key in common if isinstance(key, Column) and not key.type.is_nested]))
-
-
 _LOWER: Final[dict[type[Rel], Callable[[Lowering, Any], Opened]]] = {
     Scan: _scan,
     RowNumbers: _row_numbers,
@@ -377,5 +355,5 @@ _LOWER: Final[dict[type[Rel], Callable[[Lowering, Any], Opened]]] = {
     Join: _join,
     Aggregate: lower_aggregate,
     Sort: lower_sort,
-    Window: _window,
+    Window: lower_window,
 }

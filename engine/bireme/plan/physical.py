@@ -19,6 +19,7 @@ from bireme.plan.expr import Expr, Literal, SortKey, WindowCall
 from bireme.plan.hint import NO_HINT, Hint
 from bireme.plan.relation import JoinKind
 from bireme.plan.top_per_key import TopPerKey
+from bireme.plan.window_order import NotedKeys
 
 # ---------------------------------------------------------------------------------------------- sources
 
@@ -99,10 +100,7 @@ class EdgeSource(Node):
 
 
 class BuildRows(Choice):
-    """Which rows of a join table an UnmatchedSource gives.
-
-    MARK gives all of them, with a BOOL column whether each was matched.
-    """
+    """Which rows of a join table an UnmatchedSource gives: MARK all, with a BOOL column whether each was matched."""
 
     UNMATCHED = "unmatched"
     MATCHED = "matched"
@@ -184,10 +182,14 @@ class SortStep(Node):
 
 @node
 class WindowStep(Node):
-    """First step of a PARTITION pipeline: appends window functions; all rows of a window are in one partition."""
+    """First step of a PARTITION pipeline: appends window functions; all rows of a window are in one partition. One that
+    is too large can be cut by the columns `keys`, by which all windows are partitioned, or, with a `sample`, by order.
+    """
 
     calls: tuple[WindowCall, ...]
     names: tuple[str, ...]
+    keys: tuple[int, ...] = ()
+    sample: str | None = None
 
 
 @node
@@ -234,9 +236,8 @@ class AggregateStep(Node):
 
 @node
 class GroupSpec(Node):
-    """A grouping: the input batch has the keys first, then the arguments of the aggregates.
-
-    An aggregate without keys has one group, present even over no input.
+    """A grouping: the input batch has the keys first, then the arguments of the aggregates. Without keys there is one
+    group, present even over no input.
     """
 
     key_types: tuple[DataType, ...]
@@ -250,6 +251,7 @@ class EmitSink(Node):
     edge: EdgeId
     partition_keys: tuple[int, ...] = ()
     top: TopPerKey | None = None
+    noted: NotedKeys | None = None
 
 
 @node
@@ -315,9 +317,8 @@ class TopSink(Node):
 
 @node
 class MatchSink(Node):
-    """Marks the rows of the join table that what comes matches; gives nothing. See `UnmatchedSource`.
-
-    `residual` is over the columns that come followed by the build columns.
+    """Marks the rows of the join table that what comes matches; gives nothing. `residual` is over the columns that come
+    followed by the build columns. See `UnmatchedSource`.
     """
 
     table: str

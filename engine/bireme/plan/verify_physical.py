@@ -36,6 +36,7 @@ from bireme.plan.physical import (
     TopSink,
     UnmatchedSource,
     UnnestStep,
+    WindowStep,
 )
 from bireme.plan.tree import walk
 
@@ -61,6 +62,7 @@ class _Check:
         self._tables = {sink.table: (pipeline, sink) for pipeline, sink in sinks if isinstance(sink, BuildSink)}
         self._scalars = {sink.scalar: pipeline for pipeline, sink in sinks if isinstance(sink, ScalarSink)}
         self._samples = {sink.sample: pipeline for pipeline, sink in sinks if isinstance(sink, SampleSink)}
+        self._noted = {sink.noted.sample for _, sink in sinks if isinstance(sink, EmitSink) and sink.noted is not None}
         self._done_before: list[set[int]] = []
 
     def all(self) -> Iterator[str]:
@@ -152,6 +154,11 @@ class _Check:
                     yield "it unnests a column that is not there"
             case SortStep(keys):
                 yield from self._exprs(pipeline, [key.expr for key in keys], before)
+            case WindowStep(_, _, keys, sample):
+                if not all(0 <= key < len(before) for key in keys):
+                    yield f"windows are partitioned by columns {keys} of {len(before)}"
+                if sample is not None and sample not in self._noted:
+                    yield f"nobody notes {sample}"
 
     def _probe(self, pipeline: Pipeline, step: ProbeStep, before: Schema, after: Schema) -> Iterator[str]:
         yield from self._exprs(pipeline, step.keys, before)
@@ -169,9 +176,11 @@ class _Check:
 
     def _sink(self, pipeline: Pipeline, schema: Schema) -> Iterator[str]:
         match pipeline.sink:
-            case EmitSink(edge, _, top):
+            case EmitSink(edge, _, top, noted):
                 if top is not None:
                     yield from self._exprs(pipeline, [*top.keys, top.order.expr], schema)
+                if noted is not None:
+                    yield from self._exprs(pipeline, [key.expr for key in noted.keys], schema)
                 yield from self._put(schema, edge)
             case SampleSink(edge, keys):
                 if edge is not None:

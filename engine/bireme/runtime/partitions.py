@@ -2,59 +2,31 @@
 
 A partition whose task would need more than its share of memory is cut: tasks spread its batches, a few at a time, over
 finer ranges of the same hash. What they make lies in the same holder, where it can be demoted, and becomes partitions
-that are taken in place of the one. One that no cut makes smaller has few keys, and is taken a few batches at a time.
-Which of the three is decided in `compute.policy`; this changes only on the loop.
+that are taken in place of the one. One that no cut makes smaller has few keys, and is taken a few batches at a time,
+or, where the order of its rows matters, as `partition_in_order` tells. Which of these is decided in `compute.policy`;
+this changes only on the loop.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from bireme.data.hash_range import HASH_PARTS_MAX, HashRange
 from bireme.data.tier import Tier
-from bireme.observe.event import PartitionCut, PartitionInBits
+from bireme.observe.event import PartitionInBits
 from bireme.plan.physical import SortStep
 from bireme.runtime.compute.policy import partition_share, parts_of, range_share
 from bireme.runtime.compute.task import Result, Task, TaskKind
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.state import Entry, Feed
 from bireme.runtime.memory.ledger import Reservation
-from bireme.runtime.outputs import batch_of
+from bireme.runtime.partition_cut import Cut, Part, put_back, some_of, task_over
+from bireme.runtime.partition_in_order import PartitionInOrder
 
 if TYPE_CHECKING:
     from bireme.runtime.pipeline import LivePipeline
-
-# A cut that leaves more than this in one part does not help there.
-_HELPS_MAX: Final = 0.8
-# The batches of a task of a cut, or of a bit, are up to this part of a partition's share of memory.
-_BITS_IN_SHARE: Final = 4
-
-
-class Part:
-    """A partition that is to be taken. `place` is its place in the feed, `partition` that on the edge which it is of;
-    `is_stuck` where cutting it does not help.
-    """
-
-    __slots__ = ("is_stuck", "partition", "place", "within")
-
-    def __init__(self, place: int, partition: int, within: HashRange, *, is_stuck: bool) -> None:
-        self.place = place
-        self.partition = partition
-        self.within = within
-        self.is_stuck = is_stuck
-
-
-class _Cut:
-    """A partition that is being cut: what its tasks made, by their numbers, as (part, entry)."""
-
-    def __init__(self, part: Part, into: int, nbytes: int) -> None:
-        self.part = part
-        self.into = into
-        self.nbytes = nbytes
-        self.tasks = 0
-        self.made: dict[int, list[tuple[int, Entry]]] = {}
 
 
 class _Bits:
@@ -74,18 +46,22 @@ class Partitions:
         self._holder = holder
         self._feed = feed
         count = holder.edge.partitions
-        self._left = deque([Part(at, at, HashRange(at, count), is_stuck=False) for at in range(count)])
-        self._cut: _Cut | None = None
+        self._left = deque([Part(at, at, HashRange(at, count)) for at in range(count)])
+        self._cut: Cut | None = None
         self._bits: _Bits | None = None
+        self._ordered: PartitionInOrder | None = None
 
     @property
     def are_over(self) -> bool:
         """Whether everything was handed out, and no more can come of it."""
-        return self._holder.state.finished and not self._left and self._cut is None and self._bits is None
+        is_between = self._cut is None and self._bits is None and self._ordered is None
+        return self._holder.state.finished and not self._left and is_between
 
     def has_input(self) -> bool:
         if not self._holder.state.finished:
             return False
+        if self._ordered is not None:
+            return self._ordered.has_input()
         if self._cut is not None:
             return bool(self._feed.parts[self._cut.part.place])
         if self._bits is not None:
@@ -105,6 +81,8 @@ class Partitions:
 
     @property
     def _current(self) -> Part | None:
+        if self._ordered is not None:
+            return self._ordered.current
         if self._cut is not None:
             return self._cut.part
         if self._bits is not None:
@@ -115,8 +93,10 @@ class Partitions:
 
     def next_task(self) -> Task:
         """A task over the next partition, over a few batches of one that is cut, or over the next bit of one."""
-        if self._cut is None and self._bits is None:
+        if self._cut is None and self._bits is None and self._ordered is None:
             self._begin()
+        if self._ordered is not None:
+            return self._ordered.next_task()
         if self._cut is not None:
             return self._cut_task(self._cut)
         if self._bits is not None:
@@ -134,7 +114,14 @@ class Partitions:
         nbytes = sum([entry.batch.nbytes for entry in entries])
         need = nbytes + live.costs.need_of_batches(nbytes)
         into = parts_of(need, self._share, rows=sum([entry.batch.rows for entry in entries]))
-        if into == 1 or len(self._holder.state.feeds) > 1 or not live.stage.can_cut():
+        if into == 1 or len(self._holder.state.feeds) > 1:
+            return
+        if (part.is_stuck or not live.stage.can_cut()) and live.stage.can_order():
+            self._left.popleft()
+            share = range_share(live.graph.ledger.limits[Tier.DEVICE], slots=live.graph.slots)
+            self._ordered = PartitionInOrder(live, self._holder, self._feed, part, share)
+            return
+        if not live.stage.can_cut():
             return
         if part.is_stuck or part.within.total * into >= HASH_PARTS_MAX:
             if len(entries) == 1 or not live.stage.can_take_bits():
@@ -146,7 +133,7 @@ class Partitions:
             live.graph.recorder.record(event)
             return
         self._left.popleft()
-        self._cut = _Cut(part, into, nbytes)
+        self._cut = Cut(part, into, nbytes)
 
     @property
     def _share(self) -> int:
@@ -156,11 +143,10 @@ class Partitions:
         return share(graph.ledger.limits[Tier.DEVICE], slots=graph.slots)
 
     def _some(self, part: Part) -> list[Entry]:
-        return self._feed.pop_some(part.place, self._share // _BITS_IN_SHARE)
+        return some_of(self._feed, part, self._share)
 
-    def _cut_task(self, cut: _Cut) -> Task:
-        task = self._task(TaskKind.CUT, cut.tasks, self._some(cut.part))
-        cut.tasks += 1
+    def _cut_task(self, cut: Cut) -> Task:
+        task = self._task(TaskKind.CUT, cut.next_number(), self._some(cut.part))
         task.call = partial(self._live.stage.cut, within=cut.part.within, into=cut.into)
         return task
 
@@ -174,41 +160,27 @@ class Partitions:
         return task
 
     def _task(self, kind: TaskKind, sequence: int, entries: list[Entry]) -> Task:
-        live = self._live
-        task = Task(live, live.stage, live.graph.next_task_id(), kind, sequence)
-        task.place = -1
-        task.take_batches(self._holder, entries)
-        return task
+        return task_over(self._live, self._holder, kind, sequence, entries)
 
     # ---------------------------------------------------------------------------------- taking back
 
     def take_back(self, task: Task, result: Result, grant: Reservation) -> None:
         """A task of a cut, or over a bit, has ended."""
-        if task.kind is TaskKind.BIT and self._bits is not None:
+        if self._ordered is not None:
+            self._ordered.take_back(task, result, grant)
+            if self._ordered.is_over:
+                self._ordered = None
+        elif task.kind is TaskKind.BIT and self._bits is not None:
             self._bits.is_busy = False
             if task.place >= 0:
                 self._bits = None
         elif task.kind is TaskKind.CUT and self._cut is not None:
             cut = self._cut
-            made = [batch_of(self._live, one, grant) for one in result.made]
-            entries = self._holder.spread(cut.part.partition, [(batch, room) for _, batch, room in made])
-            cut.made[task.sequence] = [(part, entry) for (part, _, _), entry in zip(made, entries, strict=True)]
-            if not self._feed.parts[cut.part.place] and len(cut.made) == cut.tasks:
+            cut.take(task.sequence, put_back(self._live, self._holder, cut.part, result, grant))
+            if cut.is_done(self._feed):
                 self._cut = None
                 self._end_cut(cut)
 
-    def _end_cut(self, cut: _Cut) -> None:
-        parts: list[list[Entry]] = [[] for _ in range(cut.into)]
-        for number in range(cut.tasks):
-            for part, entry in cut.made[number]:
-                parts[part].append(entry)
-        sizes = [sum([entry.batch.nbytes for entry in entries]) for entries in parts]
-        for part in reversed(range(cut.into)):
-            if parts[part]:
-                place = self._feed.add_part(parts[part])
-                is_stuck = sizes[part] > _HELPS_MAX * sum(sizes)
-                within = cut.part.within.part(part, cut.into)
-                self._left.appendleft(Part(place, cut.part.partition, within, is_stuck=is_stuck))
-        live = self._live
-        event = PartitionCut(live.query, live.pipeline.id, self._holder.edge.id, cut.nbytes, cut.into, max(sizes))
-        live.graph.recorder.record(event)
+    def _end_cut(self, cut: Cut) -> None:
+        for part in reversed(cut.end(self._live, self._holder, self._feed)):
+            self._left.appendleft(part)

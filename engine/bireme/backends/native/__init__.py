@@ -23,6 +23,7 @@ from bireme.errors import Unsupported
 from bireme.plan.expr import Expr, WindowCall
 from bireme.plan.physical import GroupSpec
 from bireme.plan.top_per_key import TopPerKey
+from bireme.plan.window_order import by_order, keys_of
 
 
 class NativeKernels:
@@ -164,6 +165,17 @@ class NativeKernels:
         if others:
             values |= zip(others, self._reference().window(batch, schema, others), strict=True)
         return [values[call] for call in calls]
+
+    def window_stream(self, schema: Schema, calls: Sequence[WindowCall]) -> base.WindowStream | None:
+        orders = list(by_order(calls))
+        if len(orders) != 1:
+            return None
+        exprs = [key.expr for key in keys_of(orders[0])]
+        keys = self.program(schema, predicate=None, exprs=exprs, names=[f"k{index}" for index in range(len(exprs))])
+        # It loads much of the reference backend, which few queries need.
+        from bireme.backends.reference.window_stream import window_stream
+
+        return window_stream(calls, windows.beginnings(orders[0], keys.run))
 
 
 def pool_quota() -> _kernels.PoolQuota:

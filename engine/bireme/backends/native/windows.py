@@ -12,8 +12,10 @@ import pyarrow as pa
 
 from bireme.backends.native import _kernels
 from bireme.backends.native.joins import has_order
+from bireme.data import arrays
 from bireme.data.types import to_arrow
 from bireme.plan.expr import UP_TO_PEERS, WHOLE_PARTITION, Expr, SortKey, WindowCall
+from bireme.plan.window_order import WindowOrder, keys_of
 
 # The places that make the value of a function, and how.
 _RANKINGS: Final = {
@@ -26,7 +28,7 @@ _RANKINGS: Final = {
 _COUNTS: Final = {WHOLE_PARTITION: ("partition_rows",), UP_TO_PEERS: ("rows_up_to_peers",)}
 
 Evaluate = Callable[[Sequence[Expr]], pa.RecordBatch]
-Order = tuple[tuple[Expr, ...], tuple[SortKey, ...]]
+Beginnings = Callable[[pa.RecordBatch], tuple[arrays.Flags, arrays.Flags]]
 
 
 def is_native(call: WindowCall) -> bool:
@@ -51,7 +53,7 @@ def fallbacks(calls: Sequence[WindowCall]) -> tuple[str, ...]:
 def places_of_windows(calls: Sequence[WindowCall], evaluate: Evaluate) -> list[pa.Array]:
     """The values of native calls, in the order of the rows; `evaluate` computes keys over them."""
     shared = _shared_orders(calls)
-    wanted: dict[Order, dict[str, pa.Array]] = {order: {} for order in shared}
+    wanted: dict[WindowOrder, dict[str, pa.Array]] = {order: {} for order in shared}
     for call, order in zip(calls, shared, strict=True):
         wanted[order].update(dict.fromkeys(_places(call)))
     found = {order: _computed(*order, list(places), evaluate) for order, places in wanted.items()}
@@ -69,9 +71,27 @@ def _computed(
     return dict(zip(places, pa.record_batch(exported).columns, strict=True))
 
 
-def _shared_orders(calls: Sequence[WindowCall]) -> list[Order]:
+def beginnings(order: WindowOrder, evaluate: Callable[[pa.RecordBatch], pa.RecordBatch]) -> Beginnings | None:
+    """Where partitions and peers begin; None for keys without a native order. `evaluate` computes the keys."""
+    partition, keys = order
+    if not (partition or keys) or not all(has_order(to_arrow(key.expr.type)) for key in keys_of(order)):
+        return None
+    descending, nulls_first = (
+        [key.descending for key in keys_of(order)],
+        [key.nulls_first for key in keys_of(order)],
+    )
+
+    def found(batch: pa.RecordBatch) -> tuple[arrays.Flags, arrays.Flags]:
+        places = _kernels.window_places(evaluate(batch), descending, nulls_first, len(partition), ["number", "rank"])
+        number, rank = (arrays.to_numpy(column) for column in pa.record_batch(places).columns)
+        return number == 1, number == rank
+
+    return found
+
+
+def _shared_orders(calls: Sequence[WindowCall]) -> list[WindowOrder]:
     """The window each call is computed in: its own, but counts of whole partitions join another of that partition."""
-    orders: dict[tuple[Expr, ...], Order] = {}
+    orders: dict[tuple[Expr, ...], WindowOrder] = {}
     for call in calls:
         if _places(call) != _COUNTS[WHOLE_PARTITION]:
             orders.setdefault(call.partition, (call.partition, call.order))

@@ -234,9 +234,3 @@ def check_supported(function: str) -> None:
     """Raises Unsupported for an aggregate that is not implemented."""
     if function not in AGGREGATES:
         raise Unsupported(f"the aggregate {function} cannot be computed here yet; use count, sum, avg, min or max")
-
-
-def over_groups(step: AggregateStep, arg: pa.Array | None, groups: Groups) -> pa.Array:
-    """The results of one aggregate over the groups of some rows."""
-    partial, _, final = AGGREGATES[step.function]
-    return final(step, partial(step, arg, groups, 0))

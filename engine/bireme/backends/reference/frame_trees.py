@@ -38,14 +38,14 @@ def is_worthwhile(function: str, frames: Rows) -> bool:
     return function in _MERGEABLE and function in AGGREGATES and rows > 4 * _RUN * len(frames)
 
 
-def over_frames(step: AggregateStep, arg: pa.Array | None, frames: Rows, kept: Bools) -> pa.Array:
-    """The aggregate over the kept rows of each frame."""
+def over_frames(step: AggregateStep, arg: pa.Array | None, frames: Rows, kept: Bools) -> States:
+    """The states of the kept rows of each frame."""
     levels = _levels(step, arg, kept)
     parts = [
         _over_some(step, arg, frames[start : start + _FRAMES_MAX], kept, levels)
         for start in range(0, len(frames), _FRAMES_MAX)
     ]
-    return pa.concat_arrays(parts)
+    return [pa.concat_arrays(list(each)) for each in zip(*parts, strict=True)]
 
 
 def _levels(step: AggregateStep, arg: pa.Array | None, kept: Bools) -> list[States]:
@@ -61,8 +61,8 @@ def _levels(step: AggregateStep, arg: pa.Array | None, kept: Bools) -> list[Stat
     return levels
 
 
-def _over_some(step: AggregateStep, arg: pa.Array | None, frames: Rows, kept: Bools, levels: list[States]) -> pa.Array:
-    partial, merge, final = AGGREGATES[step.function]
+def _over_some(step: AggregateStep, arg: pa.Array | None, frames: Rows, kept: Bools, levels: list[States]) -> States:
+    partial, merge, _ = AGGREGATES[step.function]
     ends = _ragged_ends(frames, len(levels) + 1)
     ids, places = next(ends)
     chosen = kept[places]
@@ -73,7 +73,7 @@ def _over_some(step: AggregateStep, arg: pa.Array | None, frames: Rows, kept: Bo
         rows = pa.array(places)
         found.append(merge(step, [state.take(rows) for state in states], Groups(ids, count)))
     together = [pa.concat_arrays(list(each)) for each in zip(*found, strict=True)]
-    return final(step, merge(step, together, Groups(np.tile(np.arange(count), len(found)), count)))
+    return merge(step, together, Groups(np.tile(np.arange(count), len(found)), count))
 
 
 def _taken(arg: pa.Array | None, places: Rows) -> pa.Array | None:

@@ -16,7 +16,7 @@ from bireme.backends.reference.keys import Rows, group_rows, order_code, sort_ro
 from bireme.backends.reference.vectors import Bools, floats, integers, intervals, nulls_of
 from bireme.data.types import DATE, INTERVAL, DataType, Kind
 from bireme.errors import DomainFault, Unsupported
-from bireme.plan.expr import Bound, BoundKind, Frame, FrameUnit, Interval, SortKey, WindowCall
+from bireme.plan.expr import Bound, BoundKind, Expr, Frame, FrameUnit, Interval, SortKey, WindowCall
 from bireme.plan.functions.texts import DAYS_A_MONTH, NANOSECONDS_A_DAY
 
 _DAY_MICROS = 86_400_000_000
@@ -38,8 +38,11 @@ class Ordered:
         nulls_first = [False, *(key.nulls_first for key in call.order)]
         self.rows: Rows = sort_rows(columns, descending, nulls_first, rows)
         new = _changes([pa.array(partition)], self.rows)
+        self._take_runs(new, new | _changes(self.keys, self.rows) if call.order else new)
+
+    def _take_runs(self, new: Bools, peers: Bools) -> None:
+        """Partitions begin where `new`, groups of peers where `peers`."""
         self.start, self.end = _ranges(new)
-        peers = new | _changes(self.keys, self.rows) if call.order else new
         self.peer_start, self.peer_end = _ranges(peers)
         self.peer_number = np.cumsum(peers) - 1
 
@@ -55,6 +58,38 @@ class Ordered:
         back = np.empty(len(self.rows), np.int64)
         back[self.rows] = np.arange(len(self.rows))
         return array.take(pa.array(back))
+
+
+class InOrder(Ordered):
+    """Rows that come in window order; `beginnings` of them are given. Frames are found once."""
+
+    def __init__(self, scope: Scope, order: tuple[SortKey, ...], beginnings: tuple[Bools, Bools]) -> None:
+        self.scope = scope
+        self.keys = [scope.evaluate(key.expr) for key in order]
+        self._order = order
+        self.rows = np.arange(len(beginnings[0]), dtype=np.int64)
+        self._take_runs(*beginnings)
+        self._frames: dict[Frame, tuple[Rows, Rows]] = {}
+
+    def sorted(self, array: pa.Array) -> pa.Array:
+        return array
+
+    def unsorted(self, array: pa.Array) -> pa.Array:
+        return array
+
+    def ranges(self, frame: Frame) -> tuple[Rows, Rows]:
+        """`frame_ranges`."""
+        found = self._frames.get(frame)
+        if found is None:
+            found = self._frames[frame] = frame_ranges(self, frame, self._order)
+        return found
+
+
+def beginnings(scope: Scope, rows: int, partition: tuple[Expr, ...], order: tuple[SortKey, ...]) -> tuple[Bools, Bools]:
+    """Where partitions, and where groups of peers begin, of rows that come in their order."""
+    places = np.arange(rows, dtype=np.int64)
+    new = _changes([scope.evaluate(expr) for expr in partition], places)
+    return new, new | _changes([scope.evaluate(key.expr) for key in order], places)
 
 
 def _changes(columns: list[pa.Array], rows: Rows) -> Bools:

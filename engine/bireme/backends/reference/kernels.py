@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from bireme.backends.base import GroupTable, JoinTable, ProbePlan, Program, RowFilter
+from bireme.backends.base import GroupTable, JoinTable, ProbePlan, Program, RowFilter, WindowStream
 from bireme.backends.hash import hash_rows
 from bireme.backends.reference.expressions import Scope, check_supported, kept_rows
 from bireme.backends.reference.groups import ReferenceGroupTable
@@ -15,6 +15,7 @@ from bireme.backends.reference.joins import ReferenceJoinTable
 from bireme.backends.reference.keys import sort_rows
 from bireme.backends.reference.rows import split, take_rows
 from bireme.backends.reference.vectors import nulls_of
+from bireme.backends.reference.window_stream import window_stream
 from bireme.backends.reference.windows import compute_window
 from bireme.data.hash_range import ALL_HASHES, HashRange
 from bireme.data.record import joined, record_batch
@@ -160,3 +161,6 @@ class ReferenceKernels:
 
     def window(self, batch: pa.RecordBatch, schema: Schema, calls: Sequence[WindowCall]) -> list[pa.Array]:
         return [compute_window(batch, call) for call in calls]
+
+    def window_stream(self, schema: Schema, calls: Sequence[WindowCall]) -> WindowStream | None:
+        return window_stream(calls)

@@ -9,24 +9,27 @@ import numpy as np
 import pyarrow as pa
 
 from bireme.backends.reference import frame_trees
-from bireme.backends.reference.aggregates import check_supported, over_groups
+from bireme.backends.reference.aggregates import AGGREGATES, States, check_supported
 from bireme.backends.reference.expressions import Scope
 from bireme.backends.reference.frames import Ordered, frame_ranges
 from bireme.backends.reference.keys import Rows, group_rows
 from bireme.backends.reference.row_groups import Groups, picked
-from bireme.backends.reference.vectors import Bools, Numbers, bools, nulls_of
+from bireme.backends.reference.vectors import Bools, bools, nulls_of
+from bireme.data.record import plain
 from bireme.errors import DomainFault
 from bireme.plan.expr import Aggregation, WindowCall
 from bireme.plan.physical import AggregateStep
 
 _EXPANDED_ROWS_MAX: Final = 1 << 21
+# Farther than any row, and added to the place of one still a whole number of 64 bits.
+_FAR: Final = 1 << 60
 
 
 def compute_window(batch: pa.RecordBatch, call: WindowCall) -> pa.Array:
     """The values of one window function, aligned with the rows of the batch."""
     scope = Scope(batch.columns, batch.num_rows)
     ordered = Ordered(scope, batch.num_rows, call)
-    compute = _FUNCTIONS.get(call.call.function)
+    compute = FUNCTIONS.get(call.call.function)
     if compute is None:
         check_supported(call.call.function)
         compute = _aggregate
@@ -66,22 +69,20 @@ def _cume_dist(ordered: Ordered, call: WindowCall) -> pa.Array:
 
 
 def _ntile(ordered: Ordered, call: WindowCall) -> pa.Array:
-    """The first buckets have one row more where the rows do not divide evenly."""
-    buckets = _argument(ordered, call.call, 0).to_pylist()
-    numbers = []
-    for place, count in enumerate(buckets):
-        if count is not None and count < 1:
-            raise DomainFault(f"ntile needs a number of buckets greater than zero, not {count}")
-        rows, row = int(ordered.end[place] - ordered.start[place]), place - int(ordered.start[place])
-        numbers.append(None if count is None else _bucket(row, rows, min(count, rows)))
-    return pa.array(numbers, pa.int64())
+    return tiles(_argument(ordered, call.call, 0), np.arange(len(ordered)) - ordered.start, ordered.end - ordered.start)
 
 
-def _bucket(row: int, rows: int, buckets: int) -> int:
-    size, larger = divmod(rows, buckets)
-    if row < larger * (size + 1):
-        return row // (size + 1) + 1
-    return larger + (row - larger * (size + 1)) // size + 1
+def tiles(buckets: pa.Array, row: Rows, rows: Rows) -> pa.Array:
+    """Buckets: of row number `row`, from 0, of `rows`. The first have one row more where these do not divide evenly."""
+    missing = nulls_of(buckets)
+    count = np.where(missing, 1, np.asarray(buckets.fill_null(1), np.int64))
+    if (count < 1).any():
+        raise DomainFault(f"ntile needs a number of buckets greater than zero, not {count[count < 1][0]}")
+    count = np.maximum(np.minimum(count, rows), 1)
+    size, larger = rows // count, rows % count
+    in_larger = larger * (size + 1)
+    number = np.where(row < in_larger, row // (size + 1), larger + (row - in_larger) // np.maximum(size, 1))
+    return _int64(number + 1, missing)
 
 
 # ----------------------------------------------------------------------------------------- single values
@@ -91,61 +92,71 @@ def _shift(sign: int) -> Callable[[Ordered, WindowCall], pa.Array]:
     """lag and lead."""
 
     def compute(ordered: Ordered, call: WindowCall) -> pa.Array:
-        values, offsets = _argument(ordered, call.call, 0), _argument(ordered, call.call, 1).to_pylist()
-        valued = ~nulls_of(values) if call.ignore_nulls else np.ones(len(ordered), np.bool_)
-        counts = np.cumsum(valued)
-        places = np.flatnonzero(valued)
-        source = [
-            -1 if offset is None else _shifted(ordered, place, sign * offset, valued, counts, places)
-            for place, offset in enumerate(offsets)
-        ]
-        found = np.array(source, np.int64).reshape(-1)
-        defaults = _argument(ordered, call.call, 2)
-        gone = np.array([offset is None for offset in offsets], np.bool_)
-        rows = np.where(found >= 0, found, np.where(gone, -1, len(ordered) + np.arange(len(ordered))))
-        return picked(pa.concat_arrays([values, defaults]), rows)
+        values, defaults = _argument(ordered, call.call, 0), _argument(ordered, call.call, 2)
+        offsets = _argument(ordered, call.call, 1)
+        unknown = nulls_of(offsets)
+        moves = sign * np.clip(np.where(unknown, 0, np.asarray(offsets.fill_null(0), np.int64)), -_FAR, _FAR)
+        found = shifted(ordered, moves, valued(values, call))
+        own = np.arange(len(ordered))
+        rows = np.where(unknown, -1, np.where(found >= 0, found, len(ordered) + own))
+        return picked(pa.concat_arrays([plain(values), plain(defaults)]), rows)
 
     return compute
 
 
-def _shifted(ordered: Ordered, place: int, offset: int, valued: Bools, counts: Numbers, places: Rows) -> int:
-    """The place so many valued places away, or -1."""
-    before = int(counts[place]) - int(valued[place])
-    if offset == 0:
-        return place
-    index = before - 1 + offset + 1 if offset < 0 else int(counts[place]) + offset - 1
-    if not 0 <= index < len(places):
-        return -1
-    found = int(places[index])
-    return found if ordered.start[place] <= found < ordered.end[place] else -1
+def valued(values: pa.Array, call: WindowCall) -> Bools:
+    """The places that count where others are to be passed over."""
+    return ~nulls_of(values) if call.ignore_nulls else np.ones(len(values), np.bool_)
 
 
-def _nth(number: Callable[[Ordered, WindowCall], list[int | None]]) -> Callable[[Ordered, WindowCall], pa.Array]:
+def shifted(ordered: Ordered, moves: Rows, counted: Bools) -> Rows:
+    """The place so many counted places away, in the same partition, or -1."""
+    own = np.arange(len(ordered))
+    up_to = np.cumsum(counted)
+    places = np.flatnonzero(counted)
+    index = np.where(moves < 0, up_to - counted + moves, up_to + moves - 1)
+    inside = (index >= 0) & (index < len(places))
+    found = np.full(len(own), -1, np.int64)
+    found[inside] = places[index[inside]]
+    found[(found < ordered.start) | (found >= ordered.end)] = -1
+    return np.where(moves == 0, own, found)
+
+
+def _nth(number: Callable[[Ordered, WindowCall], tuple[Rows, Bools]]) -> Callable[[Ordered, WindowCall], pa.Array]:
     """The frame's row of a number: from 1, or from -1 at its end."""
 
     def compute(ordered: Ordered, call: WindowCall) -> pa.Array:
         values = _argument(ordered, call.call, 0)
+        places = np.flatnonzero(kept_of(ordered, call) & valued(values, call))
         low, high = frame_ranges(ordered, call.frame, call.order)
-        kept = ~nulls_of(values) if call.ignore_nulls else np.ones(len(ordered), np.bool_)
-        if call.call.filter is not None:
-            kept &= bools(ordered.sorted(ordered.scope.evaluate(call.call.filter)))
-        places = np.flatnonzero(kept)
         first, last = np.searchsorted(places, low), np.searchsorted(places, high)
+        wanted, missing = number(ordered, call)
+        wanted = np.clip(wanted, -_FAR, _FAR)
+        index = np.where(wanted > 0, first + wanted - 1, last + wanted)
+        inside = ~missing & (wanted != 0) & (first <= index) & (index < last)
         rows = np.full(len(ordered), -1, np.int64)
-        for place, wanted in enumerate(number(ordered, call)):
-            if wanted is None:
-                continue
-            index = first[place] + wanted - 1 if wanted > 0 else last[place] + wanted
-            if wanted != 0 and first[place] <= index < last[place]:
-                rows[place] = places[index]
+        rows[inside] = places[index[inside]]
         return picked(values, rows)
 
     return compute
 
 
-def _given_number(ordered: Ordered, call: WindowCall) -> list[int | None]:
-    numbers = _argument(ordered, call.call, 1).to_pylist()
-    return [number if number is None or number > 0 else None for number in numbers]
+def kept_of(ordered: Ordered, call: WindowCall) -> Bools:
+    """Which places the filter of the call keeps."""
+    if call.call.filter is None:
+        return np.ones(len(ordered), np.bool_)
+    return bools(ordered.sorted(ordered.scope.evaluate(call.call.filter)))
+
+
+def _always(number: int) -> Callable[[Ordered, WindowCall], tuple[Rows, Bools]]:
+    return lambda ordered, call: (np.full(len(ordered), number, np.int64), np.zeros(len(ordered), np.bool_))
+
+
+def _given_number(ordered: Ordered, call: WindowCall) -> tuple[Rows, Bools]:
+    numbers = _argument(ordered, call.call, 1)
+    missing = nulls_of(numbers)
+    wanted = np.where(missing, 0, np.asarray(numbers.fill_null(0), np.int64))
+    return wanted, missing | (wanted <= 0)
 
 
 # --------------------------------------------------------------------------------------------- aggregates
@@ -153,25 +164,34 @@ def _given_number(ordered: Ordered, call: WindowCall) -> list[int | None]:
 
 def _aggregate(ordered: Ordered, call: WindowCall) -> pa.Array:
     """An aggregate over the frame of each row; rows with the same frame share the work."""
-    aggregation = call.call
-    arg = _argument(ordered, aggregation, 0) if aggregation.args else None
+    step, arg = aggregate_step(call.call), argument_of(ordered, call)
     low, high = frame_ranges(ordered, call.frame, call.order)
-    kept = np.ones(len(ordered), np.bool_)
-    if aggregation.filter is not None:
-        kept = bools(ordered.sorted(ordered.scope.evaluate(aggregation.filter)))
-    step = AggregateStep(
-        aggregation.function,
-        None if arg is None else 0,
-        None if arg is None else aggregation.args[0].type,
-        aggregation.type,
-    )
     frames, which = np.unique(np.stack([low, high], axis=1), axis=0, return_inverse=True)
-    if not aggregation.distinct and frame_trees.is_worthwhile(step.function, frames):
-        return frame_trees.over_frames(step, arg, frames, kept).take(pa.array(which.reshape(-1)))
-    parts = [_over_frames(step, aggregation.distinct, arg, some, kept) for some in _portions(frames)] or [
+    states = states_over(step, call.call.distinct, arg, frames, kept_of(ordered, call))
+    _, _, final = AGGREGATES[step.function]
+    return final(step, states).take(pa.array(which.reshape(-1)))
+
+
+def aggregate_step(aggregation: Aggregation) -> AggregateStep:
+    """The aggregate, over an input that is its argument."""
+    if not aggregation.args:
+        return AggregateStep(aggregation.function, None, None, aggregation.type)
+    return AggregateStep(aggregation.function, 0, aggregation.args[0].type, aggregation.type)
+
+
+def argument_of(ordered: Ordered, call: WindowCall) -> pa.Array | None:
+    """The argument of an aggregate, if it has one."""
+    return _argument(ordered, call.call, 0) if call.call.args else None
+
+
+def states_over(step: AggregateStep, distinct: bool, arg: pa.Array | None, frames: Rows, kept: Bools) -> States:
+    """The states of the kept rows of each frame (low, high)."""
+    if not distinct and frame_trees.is_worthwhile(step.function, frames):
+        return frame_trees.over_frames(step, arg, frames, kept)
+    parts = [_over_frames(step, distinct, arg, some, kept) for some in _portions(frames)] or [
         _over_frames(step, False, arg, frames, kept)
     ]
-    return pa.concat_arrays(parts).take(pa.array(which.reshape(-1)))
+    return [pa.concat_arrays(list(each)) for each in zip(*parts, strict=True)]
 
 
 def _portions(frames: Rows) -> Iterator[Rows]:
@@ -185,7 +205,7 @@ def _portions(frames: Rows) -> Iterator[Rows]:
         start = stop
 
 
-def _over_frames(step: AggregateStep, distinct: bool, arg: pa.Array | None, frames: Rows, kept: Bools) -> pa.Array:
+def _over_frames(step: AggregateStep, distinct: bool, arg: pa.Array | None, frames: Rows, kept: Bools) -> States:
     counts = frames[:, 1] - frames[:, 0]
     ids = np.repeat(np.arange(len(frames)), counts)
     places = np.arange(len(ids)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(frames[:, 0], counts)
@@ -195,10 +215,11 @@ def _over_frames(step: AggregateStep, distinct: bool, arg: pa.Array | None, fram
     if distinct and values is not None:
         _, first = group_rows([pa.array(ids), values], len(ids))
         ids, values = ids[first], values.take(pa.array(first))
-    return over_groups(step, values, Groups(ids, len(frames)))
+    partial, _, _ = AGGREGATES[step.function]
+    return partial(step, values, Groups(ids, len(frames)), 0)
 
 
-_FUNCTIONS: Final[dict[str, Callable[[Ordered, WindowCall], pa.Array]]] = {
+FUNCTIONS: Final[dict[str, Callable[[Ordered, WindowCall], pa.Array]]] = {
     "row_number": _row_number,
     "rank": _rank,
     "dense_rank": _dense_rank,
@@ -207,7 +228,7 @@ _FUNCTIONS: Final[dict[str, Callable[[Ordered, WindowCall], pa.Array]]] = {
     "ntile": _ntile,
     "lag": _shift(-1),
     "lead": _shift(1),
-    "first_value": _nth(lambda ordered, call: [1] * len(ordered)),
-    "last_value": _nth(lambda ordered, call: [-1] * len(ordered)),
+    "first_value": _nth(_always(1)),
+    "last_value": _nth(_always(-1)),
     "nth_value": _nth(_given_number),
 }

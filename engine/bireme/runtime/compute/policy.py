@@ -39,6 +39,10 @@ _ROWS_TOLD_MIN: Final = 1_024
 # More parts than this are better cut in two steps: their pieces of a batch become too short.
 _PARTS_MAX: Final = 64
 
+# What bringing rows into order takes beside them, in their bytes: they are there in the new order, too, and their keys.
+_ARRANGED_COPIES: Final = 3
+_RANGES_MIN: Final = 8
+
 RETRIES_BEFORE_SPLIT: Final = 1
 RETRIES_MAX: Final = 3
 
@@ -89,6 +93,16 @@ def parts_of(need: int, share: int, *, rows: int) -> int:
     if need <= share or rows < 2:
         return 1
     return min(_PARTS_MAX, max(2, -(-2 * need // max(1, share))))
+
+
+def ordered_ranges_of(nbytes: int, share: int, *, rows: int) -> int:
+    """Into how many ranges of its order a part of so many bytes is cut, so that each can be brought into order in its
+    share of memory; 1 where it is not cut.
+    """
+    if _ARRANGED_COPIES * nbytes <= share or rows < 2:
+        return 1
+    # Samples make ranges of nearly equal size; of too few a key that most rows have could hide in one.
+    return max(_RANGES_MIN, min(_PARTS_MAX, -(-5 * _ARRANGED_COPIES * nbytes // (4 * share))))
 
 
 def distances_to_result(dag: Dag) -> dict[PipelineId, int]:
