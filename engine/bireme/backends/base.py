@@ -324,8 +324,12 @@ class Kernels(Protocol):
         """What remembers the first values of keys; None where this backend has none for their types."""
         ...
 
-    def join_table(self, keys: pa.RecordBatch, *, null_equal_count: int) -> JoinTable:
-        """Builds from all keys of the build side; the first `null_equal_count` columns match NULL with NULL."""
+    def join_table(
+        self, keys: pa.RecordBatch, *, null_equal_count: int, rows: pa.RecordBatch | None = None
+    ) -> JoinTable:
+        """Builds from all keys of the build side; the first `null_equal_count` columns match NULL with NULL. With the
+        `rows` that the keys are of, probers can read them.
+        """
         ...
 
     def join_build(self, key_types: Sequence[DataType], schema: Schema, *, null_equal_count: int) -> JoinBuild | None:

@@ -46,7 +46,7 @@ class BlockJoin:
         self._marks: NullAwareMarks | None = None
         if step.null_aware and not is_plain_in(away.sink):
             finder = PairFinder(built, step.keys, step.residual, stream, kernels, states)
-            self._marks = NullAwareMarks(step, built, finder, kernels)
+            self._marks = NullAwareMarks(step, built, finder, stream, kernels, states)
             return
         width = len(stream)
         plain = variant(step, null_aware=False)

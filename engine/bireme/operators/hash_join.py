@@ -185,7 +185,7 @@ class PairJoin:
         self._simple = step.residual is None and bool(step.keys)
         self._marks: NullAwareMarks | None = None
         if step.null_aware:
-            self._marks = NullAwareMarks(step, built, self._finder, kernels)
+            self._marks = NullAwareMarks(step, built, self._finder, stream, kernels, states)
 
     def run(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Output batches in the order of the stream's rows."""

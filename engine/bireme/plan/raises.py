@@ -50,6 +50,8 @@ def _cannot_overflow(function: str, args: tuple[Expr, ...], type_: DataType) -> 
     """Whether arithmetic of this kind stays within its result type for all arguments."""
     if function in ("add", "subtract", "multiply", "negate") and type_.is_float:
         return True
+    if function == "modulo" and type_.is_integer and args[1].__class__ is Literal:
+        return args[1].value not in (0, -1)
     if type_.kind is not Kind.DECIMAL or any(arg.type.kind is not Kind.DECIMAL for arg in args):
         return False
     if function == "multiply":

@@ -80,8 +80,10 @@ class NativeKernels:
     ) -> Iterator[pa.RecordBatch]:
         return tables.merge_groups(spec, batches, rows, self._reference)
 
-    def join_table(self, keys: pa.RecordBatch, *, null_equal_count: int) -> base.JoinTable:
-        return joins.join_table(keys, null_equal_count, self._reference)
+    def join_table(
+        self, keys: pa.RecordBatch, *, null_equal_count: int, rows: pa.RecordBatch | None = None
+    ) -> base.JoinTable:
+        return joins.join_table(keys, null_equal_count, rows, self._reference)
 
     def join_build(
         self, key_types: Sequence[DataType], schema: Schema, *, null_equal_count: int

@@ -47,6 +47,12 @@ class NativeJoinTable:
     def of_keys(cls, keys: pa.RecordBatch, *, null_equal_count: int) -> NativeJoinTable:
         return cls(_kernels.join_table(keys, null_equal_count))
 
+    def take_rows(self, rows: pa.RecordBatch) -> None:
+        """The rows of the build side, for probers, unless there are columns that they cannot read."""
+        if all(_is_flat(field.type) for field in rows.schema):
+            self.kernels.set_payload(rows)
+            self.columns = rows
+
     @property
     def rows(self) -> int:
         return self.kernels.rows
@@ -104,9 +110,7 @@ class NativeJoinBuild:
             return None
         table = NativeJoinTable(self._kernels.take_table())
         columns = self._columns()
-        if all(_is_flat(field.type) for field in columns.schema):
-            table.kernels.set_payload(columns)
-            table.columns = columns
+        table.take_rows(columns)
         self._chunks.clear()
         return table, columns
 
@@ -154,13 +158,18 @@ class NativeProber:
         self._kernels.mark_matches(stream, keys)
 
 
-def join_table(keys: pa.RecordBatch, null_equal_count: int, fallback: Callable[[], _Tables]) -> JoinTable:
+def join_table(
+    keys: pa.RecordBatch, null_equal_count: int, rows: pa.RecordBatch | None, fallback: Callable[[], _Tables]
+) -> JoinTable:
     """A native table, or where a key's type has none, one of `fallback`."""
     if not all(has_order(field.type) for field in keys.schema):
         table = fallback().join_table(keys, null_equal_count=null_equal_count)
         table.fallbacks = ("joining by keys of these types runs in the reference backend",)
         return table
-    return NativeJoinTable.of_keys(keys, null_equal_count=null_equal_count)
+    made = NativeJoinTable.of_keys(keys, null_equal_count=null_equal_count)
+    if rows is not None:
+        made.take_rows(rows)
+    return made
 
 
 def join_build(key_types: Sequence[DataType], schema: Schema, null_equal_count: int) -> NativeJoinBuild | None:

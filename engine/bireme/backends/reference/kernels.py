@@ -103,7 +103,9 @@ class ReferenceKernels:
             table.update(batch, 0)
         yield table.finish()
 
-    def join_table(self, keys: pa.RecordBatch, *, null_equal_count: int) -> JoinTable:
+    def join_table(
+        self, keys: pa.RecordBatch, *, null_equal_count: int, rows: pa.RecordBatch | None = None
+    ) -> JoinTable:
         return ReferenceJoinTable(keys, null_equal_count)
 
     def top_per_key(self, top: TopPerKey) -> None:

@@ -159,10 +159,14 @@ def _sort(rel: Join, parts: Parts) -> _Sorted:
 def _sort_condition(rel: Join, part: Expr, left_mask: int, found: _Sorted) -> None:
     """Sorts what the join itself tests."""
     safe = without_raising(part)
-    if safe is None:
-        found.residual[part] = None
-        return
     width = len(rel.left.schema)
+    if safe is None:
+        sides = _first_sides(rel, part, left_mask, found)
+        if sides is None:
+            found.residual[part] = None
+        else:
+            found.keys[sides[0], shift(sides[1], -width)] = None
+        return
     if rel.kind is JoinKind.INNER:
         _sort_inner(safe, width, left_mask, found)
         return
@@ -179,6 +183,12 @@ def _sort_condition(rel: Join, part: Expr, left_mask: int, found: _Sorted) -> No
                 _imply(safe, width, left_mask, found, left=rel.kind is JoinKind.SEMI)
         else:
             found.keys[sides[0], shift(sides[1], -width)] = None
+
+
+def _first_sides(rel: Join, part: Expr, left_mask: int, found: _Sorted) -> tuple[Expr, Expr] | None:
+    """The sides of an equality that may fail, where nothing else has to be TRUE of a pair before it is looked at."""
+    is_first = not (rel.left_keys or found.keys or found.residual or rel.null_aware)
+    return equality_sides(part, left_mask) if is_first else None
 
 
 def _sort_inner(part: Expr, width: int, left_mask: int, found: _Sorted) -> None:
