@@ -17,6 +17,8 @@ TABLES = (
 )
 
 QUERIES = [
+    "select list_reduce([0], lambda acc, x: acc or x > 1, false), list_reduce([1, 2], lambda x, y: x + y, "
+    "3.5), list_reduce(['b'], lambda x, y: x || y, 'a'), list_reduce([2], lambda x, y: x || y, 'a')",
     "select list_reduce([1,2,3], lambda x,y,i: x*100+y*10+i, 7)",
     "select list_reduce([1,2,3], lambda x,y,i: x*100+y*10+i)",
     "select list_reduce([1,2,3], lambda x,y: x+y*0.5)",

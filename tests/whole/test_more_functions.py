@@ -9,7 +9,7 @@ import pytest
 from support.two_engines import check
 
 import bireme as bm
-from bireme.errors import DataError, SyntaxFault
+from bireme.errors import DataError, NameFault, SyntaxFault, TypeFault
 
 TABLES = (
     """create table t as select i as a, case when i % 5 = 0 then null else 'sitting'[i % 7:] || i end as s,
@@ -57,6 +57,40 @@ QUERIES = [
     "select d + interval '1 day 2 hours ago', interval '3' day, interval '-3 months' from t",
     "select interval '41 months -11 days 10 hours' * 0.3, interval '1 month' / 3, interval '1 month' * 0.123456789",
     "select interval '1 year 2 days 4 hours' * 8.2, interval '7 microseconds' * 0.3, interval '1 month' * 2",
+    "select date_part(['year', 'month', 'epoch'], timestamp '2020-01-02 03:04:05'), date_part(['day'], "
+    "null::date), date_part(['YEAR', 'doy', 'dow', 'isodow', 'week'], date '2020-01-02')",
+    "select date_part(['hours', 'microseconds'], interval '1 hour'), date_part(['year', 'quarter'], d + a::int) from t",
+    "select jaro_similarity('duck','duckdb'), jaro_winkler_similarity('duck','duckdb'), "
+    "jaro_similarity('',''), jaro_similarity('a',''), jaro_winkler_similarity('é','è'), "
+    "jaro_winkler_similarity('martha','marhta'), jaro_similarity('dixon','dicksonx'), "
+    "jaro_winkler_similarity('dwayne','duane'), jaro_winkler_similarity(null,'a'), jaro_similarity('a','b'), "
+    "jaro_winkler_similarity('duck','duckdb',0.9), jaro_similarity('duck','duckdb',0.95), "
+    "jaro_similarity('a','a')",
+    "select jaro_similarity('éa','èa'), jaro_similarity('abcdef','abcdeg'), "
+    "jaro_winkler_similarity('abcdefgh','abcdefgi'), jaro_winkler_similarity('ab','ba'), "
+    "jaro_similarity('abcd','badc'), jaro_winkler_similarity('aaa','aab'), "
+    "jaro_winkler_similarity('same','same'), jaro_winkler_similarity('abcdexxxxx','abcdeyyyyy'), "
+    "jaro_winkler_similarity('axxxxxxxxx','ayyyyyyyyy')",
+    "select jaro_similarity(s, 'sitting12'), jaro_winkler_similarity(s, reverse(s)), damerau_levenshtein(s, "
+    "reverse(s)), jaro_winkler_similarity(s, 'tting', 0.8) from t",
+    "select damerau_levenshtein('ab','ba'), damerau_levenshtein('ca','abc'), damerau_levenshtein('',''), "
+    "damerau_levenshtein('é','e'), damerau_levenshtein('kitten','sitting'), "
+    "damerau_levenshtein('abcd','acbd'), damerau_levenshtein(null,'a'), damerau_levenshtein('cape sand "
+    "recycling','edith ann graham'), damerau_levenshtein('', 'abc')",
+    "select parse_filename('/a/b/c.tar.gz'), parse_filename('/a/b/c.tar.gz', true), "
+    "parse_filename('/a/b/c.tar.gz', false), parse_filename('c'), parse_filename(''), parse_filename('/a/b/'), "
+    "parse_filename('a\\b.txt', 'backslash'), parse_filename('a\\b/c.txt', true, 'forward_slash'), "
+    "parse_filename('a\\b.csv', 'system'), parse_filename('.bashrc', true), parse_filename('a/b\\c', "
+    "'both_slash'), parse_filename('a.b.', true)",
+    "select parse_dirname('/a/b/c.txt'), parse_dirname('a/b/c'), parse_dirname('c'), parse_dirname(''), "
+    "parse_dirname('/'), parse_dirname('a\\b/c', 'backslash'), parse_dirname('a\\b/c', 'forward_slash'), "
+    "parse_dirname('//a/b'), parse_dirname('a/'), parse_dirname('/', 'backslash')",
+    "select parse_dirpath('/a/b/c.txt'), parse_dirpath('a/b/c'), parse_dirpath('c'), parse_dirpath(''), "
+    "parse_dirpath('/'), parse_dirpath('a\\b/c', 'backslash'), parse_dirpath('a\\b/c', 'forward_slash'), "
+    "parse_dirpath('/a'), parse_dirpath('a/b/'), parse_dirpath('//a//b'), parse_dirpath('\\')",
+    "select parse_path('/a/b/c.txt'), parse_path('a/b/c'), parse_path('c'), parse_path(''), parse_path('/'), "
+    "parse_path('a\\b/c', 'backslash'), parse_path('a\\b/c', 'forward_slash'), parse_path('//a//b/'), "
+    "parse_path('\\a\\b'), parse_path('/a', 'backslash')",
     "select interval '0.05 year', interval '0.055 years', interval '1.5 years', interval '-0.04 decade'",
     "from (describe select 42 as a)",
     "select interval '0.05 month', interval '-1.99 month', interval '0.3 quarter', interval '0.05 week' from t",
@@ -113,3 +147,17 @@ def test_an_interval_is_read_to_its_end(text: str, session: bm.Session) -> None:
 def test_the_time_is_that_of_the_binding_and_asked_for_anew(session: bm.Session) -> None:
     first, second = (session.sql("select now() as n").collect()["n"][0].as_py() for _ in range(2))
     assert first < second <= datetime.datetime.now(datetime.UTC)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("date_part([], date '2020-01-01')", TypeFault),
+        ("date_part(['year', 'Year'], date '2020-01-01')", NameFault),
+        ("date_part(['noon'], date '2020-01-01')", TypeFault),
+        ("parse_path('a/b', 'colon')", TypeFault),
+    ],
+)
+def test_what_names_nothing_is_said(call: str, error: type[Exception], session: bm.Session) -> None:
+    with pytest.raises(error):
+        session.sql(f"select {call}").collect()

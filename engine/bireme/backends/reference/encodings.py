@@ -20,6 +20,10 @@ from bireme.plan.expr import Call
 Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
 
 _BITS_MAX: Final = 64
+# Where Winkler's bonus begins, the weight of each common character at the beginning, and how many count.
+_WINKLER_MIN: Final = 0.7
+_WINKLER_WEIGHT: Final = 0.1
+_WINKLER_LENGTH: Final = 4
 
 
 def _by_row(compute: Callable[..., Any]) -> Evaluator:
@@ -104,6 +108,62 @@ def _levenshtein(left: str, right: str) -> int:
     return row[-1]
 
 
+def _damerau_levenshtein(left: str, right: str) -> int:
+    """With changes of places between which other changes may lie (Lowrance and Wagner)."""
+    far = len(left) + len(right)
+    last_row: dict[str, int] = {}
+    table: list[list[int]] = [[far] * (len(right) + 2), [far, *range(len(right) + 1)]]
+    for row, character in enumerate(left, start=1):
+        last_column = 0
+        costs = [far, row]
+        for column, other in enumerate(right, start=1):
+            from_row, from_column = last_row.get(other, 0), last_column
+            if character == other:
+                last_column = column
+            moved = table[from_row][from_column] + (row - from_row - 1) + 1 + (column - from_column - 1)
+            changed = table[row][column] + (character != other)
+            costs.append(min(changed, costs[column] + 1, table[row][column + 1] + 1, moved))
+        table.append(costs)
+        last_row[character] = row
+    return table[-1][-1]
+
+
+def _jaro(left: str, right: str) -> float:
+    reach = max(len(left), len(right)) // 2 - 1
+    taken = [False] * len(right)
+    matched = []
+    for place, character in enumerate(left):
+        for other in range(max(0, place - reach), min(len(right), place + reach + 1)):
+            if not taken[other] and right[other] == character:
+                taken[other] = True
+                matched.append(character)
+                break
+    if not matched:
+        return float(bool(left) and left == right)
+    there = [character for character, is_taken in zip(right, taken, strict=True) if is_taken]
+    moved = sum(one != other for one, other in zip(matched, there, strict=True)) // 2
+    count = len(matched)
+    return (count / len(left) + count / len(right) + (count - moved) / count) / 3
+
+
+def _jaro_winkler(left: str, right: str) -> float:
+    alike = _jaro(left, right)
+    if alike <= _WINKLER_MIN:
+        return alike
+    begin = 0
+    while begin < min(len(left), len(right), _WINKLER_LENGTH) and left[begin] == right[begin]:
+        begin += 1
+    return alike + begin * _WINKLER_WEIGHT * (1 - alike)
+
+
+def _at_least(similarity: Callable[[str, str], float]) -> Callable[..., float]:
+    def compute(left: str, right: str, least: float = 0.0) -> float:
+        found = similarity(left, right)
+        return found if found >= least else 0.0
+
+    return compute
+
+
 def _hamming(left: str, right: str) -> int:
     if len(left) != len(right):
         raise DomainFault("hamming compares texts of one length only")
@@ -160,6 +220,9 @@ FUNCTIONS: Final[dict[str, Evaluator]] = {
             ("bit_length", lambda text: 8 * len(text.encode())),
             ("regexp_escape", _quoted),
             ("levenshtein", _levenshtein),
+            ("damerau_levenshtein", _damerau_levenshtein),
+            ("jaro_similarity", _at_least(_jaro)),
+            ("jaro_winkler_similarity", _at_least(_jaro_winkler)),
             ("hamming", _hamming),
             ("jaccard", _jaccard),
             ("format", _templated(format_fields)),

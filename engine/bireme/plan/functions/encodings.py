@@ -82,6 +82,12 @@ def _writable(arg: Expr) -> Expr:
     return cast(arg, FLOAT64 if kind.kind is Kind.DECIMAL else STRING)
 
 
+def _similarity(name: str, doc: str) -> ScalarFunction:
+    """A similarity of texts; with a third argument, 0 for what is less."""
+    with_least = ((STRING, STRING, FLOAT64), FLOAT64)
+    return overloaded(name, doc, (_TWO_TEXTS, FLOAT64), with_least)
+
+
 FUNCTIONS: Final = (
     overloaded("md5", "The MD5 digest, in hexadecimal.", _TEXT, _BLOB),
     overloaded("sha1", "The SHA-1 digest, in hexadecimal.", _TEXT, _BLOB),
@@ -115,6 +121,11 @@ FUNCTIONS: Final = (
         fails=True,
     ),
     overloaded("jaccard", "Which share of their different characters texts have in common.", (_TWO_TEXTS, FLOAT64)),
+    overloaded(
+        "damerau_levenshtein", "As levenshtein, with characters that change places as one change.", (_TWO_TEXTS, INT64)
+    ),
+    _similarity("jaro_similarity", "How alike texts are after Jaro, 0 to 1."),
+    _similarity("jaro_winkler_similarity", "How alike texts are after Jaro and Winkler, who weigh their beginnings."),
     overloaded("bit_count", "How many bits are set.", *(((kind,), INT8) for kind in (INT8, INT16, INT32, INT64))),
     ScalarFunction(
         "typeof", _typeof, ("typeof(any) → varchar",), "The name of the type.", nulls=NullRule.NEVER

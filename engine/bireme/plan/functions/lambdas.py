@@ -54,9 +54,8 @@ def _reduce(args: Args, body: Body) -> Expr:
         raise TypeFault(
             "list_reduce takes a list, a lambda of the value so far and the next element, and a first value"
         )
-    kind = each = element(_list_type(args[0]))
-    if len(args) == 2 and not is_coercible(args[1], kind):
-        kind = _shared(kind, args[1].type)
+    each = element(_list_type(args[0]))
+    kind = each if len(args) == 1 or is_null(args[1]) else args[1].type
     typed = body.typed((kind, each, INT64)[: body.width])
     if not is_coercible(typed.body, kind):
         kind = _shared(kind, typed.type)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from bireme.data.types import (
+    BOOL,
     DATE,
     FLOAT64,
     INT32,
@@ -21,7 +22,7 @@ from bireme.data.types import (
     timestamp,
 )
 from bireme.errors import TypeFault
-from bireme.plan.expr import Call, Expr, Literal
+from bireme.plan.expr import Call, Case, Expr, Literal
 from bireme.plan.functions.arithmetic import ADD
 from bireme.plan.functions.casting import cast, coerce
 from bireme.plan.functions.naming import suggest
@@ -35,6 +36,7 @@ from bireme.plan.functions.registry import (
     signature,
     wrong_arguments,
 )
+from bireme.plan.functions.structs import struct
 from bireme.plan.functions.texts import unit_name
 
 _PARTS: Final = {
@@ -131,10 +133,21 @@ def _unit(name: str, arg: Expr, known: frozenset[str]) -> str:
 
 
 def _date_part(args: Args) -> Expr:
-    """The function of the part that a constant names."""
+    """The function of the part that a constant names; a struct of the parts that a list of constants names."""
     if len(args) != 2:
         raise wrong_arguments("date_part", args, ("date_part(unit, timestamp) → bigint",))
+    if args[0].type.kind is Kind.LIST:
+        return _date_parts(args[0], args[1])
     return _PART_FUNCTIONS[_unit("date_part", args[0], frozenset(_PARTS))].bind(args[1:])
+
+
+def _date_parts(units: Expr, moment: Expr) -> Expr:
+    given = units.args if isinstance(units, Call) and units.function == "list_value" else ()
+    names = [unit.value for unit in given if isinstance(unit, Literal) and isinstance(unit.value, str)]
+    if not names or len(names) < len(given):
+        raise TypeFault("date_part takes the name of a part, or a list of such constants that is not empty")
+    parts = struct(names, [_date_part((Literal(name, STRING), moment)) for name in names])
+    return Case(((Call("is_null", (moment,), BOOL), Literal(None, parts.type)),), parts, parts.type)
 
 
 def _date_trunc(args: Args) -> Expr:
