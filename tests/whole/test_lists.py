@@ -40,6 +40,7 @@ QUERIES = [
     "select [1, 2] union all select [3.5]",
     "select list(l order by i), first(l order by i desc), count(l) from t",
     "select i, l[2] as e from t order by l[2] desc nulls first, i",
+    "select list_var_samp([1e301, -1e301]), list_stddev_pop([1e301, 1e301]), list_median([1::hugeint, 2])",
     "select list_avg([9007199254740993, 0, 0]::bigint[])",
     "select list_aggr([1,2,null,3], 'sum'), list_aggregate([1,2], 'avg'), array_aggr([1], 'count'), "
     "list_aggr([1,2], 'string_agg', '|'), list_aggr([1.5,2], 'max'), list_aggr([1,2], 'min')",

@@ -21,6 +21,12 @@ TABLES = (
 )
 
 QUERIES = [
+    "select (select [1, 2]) as a, (select {'a': 3})['a'] as c, (select [{'a': 1, 'b': [2]}]) as e",
+    "select (select s from n where s.a = 0) as k, i from n order by i",
+    "select i from n where s = (select s from n where i = 4)",
+    "select typeof(row(1, 'a')), typeof([(1, 'a')]), typeof(struct_values({'a': 1}))",
+    "select min(s), max(s), count(distinct s) from (select {'i': null, 'j': i} as s from range(3) t(i))",
+    "select (select {'t': timestamp '2020-01-01 10:00:00', 'd': 1.5, 'x': null}) as q",
     "select {'a': 1, 'b': 'x'} as s, {'a': {'b': 2}}.a.b as d, ({'a': 1}).a as e, {'a': 1}['a'] as f, "
     "struct_extract({'a': 1}, 'a') as g, struct_extract({'A': 1}, 'a') as h",
     "select row(1, 'x') as a, struct_pack(a := 1, b := 'x') as b, row(1,2)[1] as c, struct_extract(row(1,2), "

@@ -23,11 +23,13 @@ def literal_of(array: pa.Array, row: int, kind: DataType) -> Literal:
         return Literal(Interval(months, days, nanoseconds), kind)
     if kind.kind is Kind.DURATION or (kind.kind in (Kind.TIMESTAMP, Kind.TIME) and kind.unit == "ns"):
         return Literal(scalar.value, kind)
-    return Literal(_hashable(scalar.as_py()) if kind.kind is Kind.LIST else scalar.as_py(), kind)
+    return Literal(_hashable(scalar.as_py()) if kind.is_nested else scalar.as_py(), kind)
 
 
 def _hashable(value: Any) -> Any:
-    """Lists as tuples: constants are told apart by their hashes."""
+    """Lists as tuples, structs as tuples of names and values: constants are told apart by their hashes."""
+    if isinstance(value, dict):
+        return tuple([(name, _hashable(each)) for name, each in value.items()])
     return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
@@ -47,4 +49,14 @@ def _literal_column(values: Sequence[object], kind: DataType) -> pa.Array:
     if kind.kind in (Kind.TIMESTAMP, Kind.TIME, Kind.DURATION) and any(isinstance(value, int) for value in values):
         width = pa.int32() if kind.kind is Kind.TIME and kind.unit in ("s", "ms") else pa.int64()
         return pa.array(values, width).cast(arrow)
-    return pa.array(values, arrow)
+    return pa.array([_opened(value, kind) for value in values] if kind.is_nested else values, arrow)
+
+
+def _opened(value: Any, kind: DataType) -> Any:
+    """A constant list or struct as Python writes it."""
+    if value is None or not kind.is_nested:
+        return value
+    if kind.kind is Kind.STRUCT:
+        fields = dict(value)
+        return {child.name: _opened(fields[child.name], child.type) for child in kind.children}
+    return [_opened(each, kind.children[0].type) for each in value] if kind.kind is Kind.LIST else value

@@ -84,8 +84,8 @@ def _spread(of_sample: bool, finish: Callable[[float, int], float]) -> Callable[
             return None
         if not all(map(math.isfinite, found)):
             return math.nan
-        mean = math.fsum(found) / count
-        return finish(math.fsum((value - mean) ** 2 for value in found) / (count - of_sample), count)
+        mean = sum(found) / count
+        return finish(sum([(value - mean) * (value - mean) for value in found]) / (count - of_sample), count)
 
     return compute
 
@@ -131,7 +131,7 @@ def _of_vectors(compute: Callable[[Sequence[float], Sequence[float]], Any]) -> E
 
 
 def _product(one: Sequence[float], other: Sequence[float]) -> float:
-    return math.fsum(a * b for a, b in zip(one, other, strict=True))
+    return sum([a * b for a, b in zip(one, other, strict=True)])
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float | None:

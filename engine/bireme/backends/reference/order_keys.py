@@ -151,6 +151,8 @@ def _built(values: list[Any], kind: DataType) -> pa.Array:
             return pa.StructArray.from_arrays(columns, fields=list(to_arrow(kind)), mask=pa.array(missing))
         case Kind.STRING | Kind.BINARY:
             return pa.array(values, pa.binary()).cast(to_arrow(kind))
+        case Kind.NULL:
+            return pa.nulls(len(values))
     counts = [0 if value is None else value for value in values]
     if kind.is_float:
         codes = np.array(counts, np.int64)

@@ -68,6 +68,7 @@ def _from_lists(values: list[Any], kind: DataType) -> pa.Array:
 
 
 def _from_structs(values: list[Any], kind: DataType) -> pa.Array:
+    values = [dict(value) if isinstance(value, tuple) else value for value in values]
     fields = [
         from_values([None if value is None else value[child.name] for value in values], child.type)
         for child in kind.children

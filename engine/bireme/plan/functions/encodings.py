@@ -8,6 +8,7 @@ from bireme.data.types import BINARY, FLOAT64, INT8, INT16, INT32, INT64, NULL, 
 from bireme.errors import TypeFault
 from bireme.plan.expr import Call, Expr, Literal
 from bireme.plan.functions.casting import cast
+from bireme.plan.functions.conversion import is_row
 from bireme.plan.functions.registry import Args, NullRule, ScalarFunction, overloaded, wrong_arguments
 
 _TEXT: Final = ((STRING,), STRING)
@@ -50,6 +51,8 @@ def type_name(kind: DataType) -> str:
             return f"{type_name(kind.children[0].type)}[]"
         case Kind.TIMESTAMP if kind.zone:
             return "TIMESTAMP WITH TIME ZONE"
+        case Kind.STRUCT if is_row(kind):
+            return f"TUPLE({', '.join(type_name(child.type) for child in kind.children)})"
         case Kind.STRUCT | Kind.MAP:
             fields = ", ".join(f"{child.name} {type_name(child.type)}" for child in kind.children)
             return f"{kind.kind.name}({fields})"

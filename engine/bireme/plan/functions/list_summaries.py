@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from bireme.data.types import BOOL, DATE, FLOAT64, INT64, STRING, TIMESTAMP, DataType, Kind, list_of
+from bireme.data.types import BOOL, DATE, FLOAT64, HUGEINT, INT64, STRING, TIMESTAMP, DataType, Kind, list_of
 from bireme.errors import NameFault, TypeFault
 from bireme.plan.expr import Call, Case, Expr, Literal
 from bireme.plan.functions import lists
@@ -49,7 +49,7 @@ def _middle(kind: DataType) -> DataType:
     """What the median of a type is computed in."""
     if kind is DATE:
         return TIMESTAMP
-    return FLOAT64 if kind.is_integer else kind
+    return FLOAT64 if kind.is_integer or kind is HUGEINT else kind
 
 
 def _has_middle(kind: DataType) -> bool:
