@@ -83,6 +83,7 @@ def test_as_in_duckdb(query: str, session: bm.Session, oracle: duckdb.DuckDBPyCo
         ("select list_transform([1], 2)", TypeFault),
         ("select list_sum([1], lambda x: x)", Unsupported),
         ("select list_transform([1], lambda x: (select x))", Unsupported),
+        ("select sum(1) EXPORT_STATE", Unsupported),
         ("select list_transform([1], lambda x: sum(x))", NameFault),
         ("select list_transform([1], lambda x: y)", NameFault),
         ("select x, list_transform([1], lambda x: x)", NameFault),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import compress
+from itertools import compress, pairwise
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, Final
@@ -189,7 +189,9 @@ _TAKE_TEXT: Final = frozenset({"BOTH", "LEADING", "TRAILING", "ZONE"})
 
 
 def check(tokens: Sequence[Token], text: str) -> None:
-    """Raises a SyntaxFault for what only a forgiving parser accepts."""
+    """Raises a SyntaxFault for what only a forgiving parser accepts, and for what it takes for an alias."""
+    if "EXPORT_STATE" in text.upper():
+        _refuse_states(tokens, text)
     checker = _Checker(text)
     before: Token | None = None
     previous: Token | None = None
@@ -202,6 +204,17 @@ def check(tokens: Sequence[Token], text: str) -> None:
             rule(checker, before, previous, token)
         before, previous, follow = previous, token, next_follow
     checker.finish(before, previous)
+
+
+def _refuse_states(tokens: Sequence[Token], text: str) -> None:
+    """`f(x) EXPORT_STATE` is the state of an aggregate in DuckDB, not a column of that name."""
+    for before, token in pairwise(tokens):
+        if token.text.upper() == "EXPORT_STATE" and before.token_type is _T.R_PAREN and token.token_type is _T.VAR:
+            raise Unsupported(
+                "states of aggregates (EXPORT_STATE) are not supported; for a column of that name write AS",
+                position=Position(token.start, token.end + 1),
+                text=text,
+            )
 
 
 class _Checker:

@@ -41,7 +41,7 @@ def _has_nested_keys(rel: Rel) -> bool:
 
 def _any_nested(exprs: Sequence[Expr]) -> bool:
     for expr in exprs:  # noqa: SIM110  (a loop is twice as fast as any())
-        if expr.type.is_nested:
+        if expr.type.children:
             return True
     return False
 
