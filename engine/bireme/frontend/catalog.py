@@ -6,12 +6,16 @@ What a table is made of (files, Arrow data, statistics) belongs to whoever imple
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, Protocol
+from functools import lru_cache
+from typing import Final, NamedTuple, Protocol
 
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
 from bireme.frontend.series import series_named
 from bireme.plan.relation import Scan
+
+# Tables that are asked about all the time.
+_TABLES_KEPT_MAX: Final = 256
 
 
 class Table(NamedTuple):
@@ -23,7 +27,12 @@ class Table(NamedTuple):
 
     def scan(self) -> Scan:
         """All its columns."""
-        return Scan(self.name, self.version, self.schema, tuple(range(len(self.schema.fields))))
+        return _scan(self)
+
+
+@lru_cache(_TABLES_KEPT_MAX)
+def _scan(table: Table) -> Scan:
+    return Scan(table.name, table.version, table.schema, tuple(range(len(table.schema.fields))))
 
 
 class Catalog(Protocol):

@@ -49,6 +49,7 @@ class SessionTables:
         source = open_source(data)
         with self._lock:
             self._named[name.lower()] = (name, source)
+            self._sources[name, source.version] = source
 
     def drop(self, name: str) -> None:
         with self._lock:
@@ -83,17 +84,13 @@ class SessionTables:
         return table, source
 
     def find(self, name: str) -> Table | None:
-        with self._lock:
-            found = self._named.get(name.lower())
+        found = self._named.get(name.lower())
         if found is None:
             return self._unregistered(name)
         canonical, source = found
         if isinstance(source, ParquetSource):
             source = self._current(canonical, source)
-        table = Table(canonical, source.version, source.schema)
-        with self._lock:
-            self._sources[table.name, table.version] = source
-        return table
+        return Table(canonical, source.version, source.schema)
 
     def _unregistered(self, name: str) -> Table | None:
         """A table whose name says what is in it: numbers, or the paths of files."""
@@ -117,6 +114,7 @@ class SessionTables:
         if fresh is not source:
             with self._lock:
                 self._named[name.lower()] = (name, fresh)
+                self._sources[name, fresh.version] = fresh
         return fresh
 
     def names(self) -> Iterable[str]:
@@ -125,8 +123,7 @@ class SessionTables:
 
     def source(self, table: str, version: str) -> ScannableSource:
         """The data of a scan."""
-        with self._lock:
-            found = self._sources.get((table, version)) or _series(table)
+        found = self._sources.get((table, version)) or _series(table)
         if found is None:
             raise EngineBug(f"the data of table {table!r} (version {version}) is gone")
         return found

@@ -50,14 +50,14 @@ def read_call(node: Node) -> Invocation:
     """Takes a call out of the clauses around it."""
     kind = node.__class__
     if kind is exp.Filter:
-        check_arguments(node, ("this", "expression"))
+        check_arguments(node, {"this", "expression"})
         call = read_call(node.args["this"])
         where = node.args["expression"]
-        check_arguments(where, ("this",))
+        check_arguments(where, {"this"})
         call.filter = where.args["this"]
         return call
     if kind is exp.IgnoreNulls or kind is exp.RespectNulls:
-        check_arguments(node, ("this",))
+        check_arguments(node, {"this"})
         call = read_call(node.args["this"])
         call.ignore_nulls = kind is exp.IgnoreNulls
         return call
@@ -65,7 +65,7 @@ def read_call(node: Node) -> Invocation:
         return _within_group(node)
     if kind is not exp.Anonymous:
         raise Unsupported("only functions by name can be aggregates or have a window")
-    check_arguments(node, ("this", "expressions"))
+    check_arguments(node, {"this", "expressions"})
     call = Invocation(call_name(node), [])
     for arg in node.args.get("expressions") or []:
         _read_argument(arg, call)
@@ -77,10 +77,10 @@ _QUANTILES: Final = {"percentile_cont": "quantile_cont", "percentile_disc": "qua
 
 def _within_group(node: Node) -> Invocation:
     """f(…) WITHIN GROUP (ORDER BY x): the mode and quantiles are of x, other aggregates see rows in that order."""
-    check_arguments(node, ("this", "expression"))
+    check_arguments(node, {"this", "expression"})
     call = read_call(node.args["this"])
     order = node.args["expression"]
-    check_arguments(order, ("expressions",))
+    check_arguments(order, {"expressions"})
     if call.order or len(order.args["expressions"]) != 1:
         raise ClauseFault("WITHIN GROUP takes one ORDER BY with one key")
     (key,) = order.args["expressions"]
@@ -100,17 +100,17 @@ def _read_argument(node: Node | None, call: Invocation) -> None:
         raise SyntaxFault("an argument is missing")
     kind = node.__class__
     if kind is exp.Order:
-        check_arguments(node, ("this", "expressions"))
+        check_arguments(node, {"this", "expressions"})
         call.order = node.args["expressions"]
         _read_argument(node.args.get("this"), call)
     elif kind is exp.Distinct:
-        check_arguments(node, ("expressions",))
+        check_arguments(node, {"expressions"})
         call.distinct = True
         if not node.args.get("expressions"):
             raise SyntaxFault("an argument is missing behind DISTINCT")
         call.args.extend(node.args["expressions"])
     elif kind is exp.IgnoreNulls or kind is exp.RespectNulls:
-        check_arguments(node, ("this",))
+        check_arguments(node, {"this"})
         call.ignore_nulls = kind is exp.IgnoreNulls
         _read_argument(node.args.get("this"), call)
     elif kind in (exp.Limit, exp.HavingMax, exp.Alias):
@@ -210,7 +210,7 @@ def aggregate_arguments(read: Invocation, context: Context) -> tuple[str, list[E
     """The name and arguments of an aggregate; count(*) and count() count rows."""
     if read.name == "count" and (not read.args or read.args[0].__class__ is exp.Star):
         if read.args:
-            check_arguments(read.args[0], ())
+            check_arguments(read.args[0], frozenset())
         if read.distinct:
             raise Unsupported("count(DISTINCT *) is not supported; count the rows of a SELECT DISTINCT")
         return "count_star", []
@@ -240,7 +240,7 @@ def columns_in(expr: Expr) -> Iterator[Column | OuterColumn]:
 def sort_keys(nodes: Sequence[Node], context: Context) -> Iterator[SortKey]:
     """The keys of an ORDER BY inside a call or a window."""
     for node in nodes:
-        check_arguments(node, ("this", "desc", "nulls_first"))
+        check_arguments(node, {"this", "desc", "nulls_first"})
         this = node.args["this"]
         if this.__class__ is exp.Var:
             raise Unsupported("ORDER BY ALL is supported at the end of a query only")

@@ -22,7 +22,7 @@ _COLUMNS: Final = ("column_name", "column_type", "null", "key", "default", "extr
 
 def describe(node: Node, block: Block) -> Query:
     """The names and types of a table's or query's columns, one a row."""
-    check_arguments(node, ("this", "kind", "as_json"))
+    check_arguments(node, {"this", "kind", "as_json"})
     if node.args.get("as_json"):
         raise Unsupported("DESCRIBE AS JSON is not supported")
     query = block.statement.bind_query(node.args["this"], block)
@@ -39,7 +39,7 @@ def describe(node: Node, block: Block) -> Query:
 
 def show(node: Node, block: Block) -> Query:
     """The names of all tables."""
-    check_arguments(node, ("this",))
+    check_arguments(node, {"this"})
     return _texts(("name",), [(name,) for name in sorted(block.statement.catalog.names())])
 
 

@@ -17,7 +17,7 @@ from sqlglot.tokenizer_core import Token
 
 from bireme.data.types import STRING, DataType
 from bireme.errors import ArgumentFault, ClauseFault, NameFault, Position, QueryError, SyntaxFault, Unsupported
-from bireme.frontend.catalog import Catalog
+from bireme.frontend.catalog import Catalog, Table
 from bireme.frontend.sql.lexemes import select_items
 from bireme.frontend.sql.scope import Scope, Source
 from bireme.frontend.sql.syntax import Node, check_arguments, located, span
@@ -54,8 +54,15 @@ class Statement:
     parameters: Sequence[object] | Mapping[str, object] | None = None
     items: list[Position] | None = None
     parameters_read: int = 0
+    tables: dict[str, Table | None] = field(default_factory=dict)
     # When it was first asked for the time, which then stands.
     moment: datetime.datetime | None = None
+
+    def table(self, name: str) -> Table | None:
+        """The table called `name`, as it was when the statement first named it."""
+        if name not in self.tables:
+            self.tables[name] = self.catalog.find(name)
+        return self.tables[name]
 
     def now(self) -> datetime.datetime:
         """The time, the same wherever the statement asks for it."""
@@ -219,7 +226,8 @@ class Context:
             if handler is None:
                 raise Unsupported(f"{_kind(node)} is not supported")
             function, known = handler
-            check_arguments(node, known)
+            if not node.args.keys() <= known:
+                check_arguments(node, known)
             return function(node, self)
         except QueryError as error:
             located(error, node, self.block.statement.text)

@@ -43,11 +43,9 @@ class Keys:
     sets: tuple[tuple[int, ...], ...] | None = None
 
 
-def bind_group(node: Node | None, items: Sequence[Item], context: Context) -> Keys:
+def bind_group(node: Node, items: Sequence[Item], context: Context) -> Keys:
     """The keys of a GROUP BY clause; `context` is one without aggregates."""
-    if node is None:
-        return Keys(())
-    check_arguments(node, ("expressions", "all"))
+    check_arguments(node, {"expressions", "all"})
     everything = node.args.get("all")
     if everything is False:
         raise Unsupported("GROUP BY DISTINCT is not supported")
@@ -81,12 +79,12 @@ def _element(node: Node, items: Sequence[Item], context: Context) -> Sets:
     """The grouping sets that one element of GROUP BY stands for; a plain key is one set of one."""
     kind = node.__class__
     if kind is exp.Rollup or kind is exp.Cube:
-        check_arguments(node, ("expressions",))
+        check_arguments(node, {"expressions"})
         parts = [_keys(part, items, context) for part in node.args.get("expressions") or []]
         chosen = _rollup(parts) if kind is exp.Rollup else _cube(parts)
         return [[key for part in some for key in part] for some in chosen]
     if kind is exp.GroupingSets:
-        check_arguments(node, ("expressions",))
+        check_arguments(node, {"expressions"})
         return [one for part in node.args["expressions"] for one in _element(part, items, context)]
     return [_keys(node, items, context)]
 
@@ -105,7 +103,7 @@ def _keys(node: Node, items: Sequence[Item], context: Context) -> list[Expr]:
     if node.__class__ is exp.Paren:
         return _keys(node.args["this"], items, context)
     if node.__class__ is exp.Tuple:
-        check_arguments(node, ("expressions",))
+        check_arguments(node, {"expressions"})
         return [key for part in node.args.get("expressions") or [] for key in _keys(part, items, context)]
     try:
         return [_key(node, items, context)]
@@ -215,7 +213,9 @@ def refuse_ungrouped(contexts: Sequence[Context]) -> Callable[[Column], None]:
         nodes = [context.columns[column] for context in contexts if context.columns and column in context.columns]
         scope = contexts[0].scope
         names = [name for source in scope.sources for name in source.names]
-        name = nodes[0].name if nodes else (names[column.index] if column.index < len(names) else "?")
+        name = nodes[0].name if nodes else "*"
+        if name == "*":
+            name = names[column.index] if column.index < len(names) else "?"
         raise ClauseFault(
             f"column '{name}' must be in GROUP BY or inside an aggregate (any_value({name}) takes any of the group)",
             position=span(nodes[0]) if nodes else None,

@@ -47,7 +47,7 @@ def from_clause(node: Node, block: Block) -> Bound:
         if node.args.get("joins"):
             raise ClauseFault("a join without FROM")
         return Bound(tables.ONE_ROW, Scope([], ()))
-    check_arguments(from_, ("this",))
+    check_arguments(from_, {"this"})
     return _with_joins(joined(from_.args["this"], block), node.args.get("joins") or (), block)
 
 

@@ -49,7 +49,7 @@ def lambda_call(name: str, args: Sequence[Node], context: Context) -> Expr:
     if len(args) < 2 or [arg.__class__ is exp.Lambda for arg in args].index(True) != 1:
         raise SyntaxFault(f"the lambda is the second argument of {name}")
     written = args[1]
-    check_arguments(written, ("this", "expressions", "colon"))
+    check_arguments(written, {"this", "expressions", "colon"})
     names = [_name(parameter) for parameter in written.args["expressions"]]
     body = _without_queries(written.args["this"])
     others = [context.bind(arg) for arg in (args[0], *args[2:])]
@@ -68,7 +68,7 @@ def _without_queries(node: Node) -> Node:
 
 def comprehension(node: Node, context: Context) -> Expr:
     """`[value for x, i in list if condition]`: the value in a list of its own, or an empty list, for each element."""
-    check_arguments(node, ("this", "expression", "position", "iterator", "condition"))
+    check_arguments(node, {"this", "expression", "position", "iterator", "condition"})
     names = [_name(node.args[name]) for name in ("expression", "position") if node.args.get(name) is not None]
     body = _without_queries(node.args["this"])
     values = (part(node, "iterator", context),)

@@ -48,45 +48,53 @@ _UNIT: Final = re.compile(r"(?<=[\d\s])(?=[A-Za-z])")
 
 
 # Most tokens are of no concern to anybody here, so loops over all of them run in C.
-kind_of: Final[Callable[[Token], Any]] = attrgetter("token_type")
+_kind_of: Final[Callable[[Token], Any]] = attrgetter("token_type")
 
 
-def separate(tokens: list[Token]) -> list[Token]:
-    """The tokens as DuckDB has them: `?::`, an operator elsewhere, is a parameter and a cast."""
-    if _T.QDCOLON not in map(kind_of, tokens):
-        return tokens
+def separate(tokens: list[Token]) -> tuple[list[Token], list[Any]]:
+    """The tokens as DuckDB has them, and their kinds: `?::`, an operator elsewhere, is a parameter and a cast."""
+    kinds = list(map(_kind_of, tokens))
+    if _T.QDCOLON not in kinds:
+        return tokens, kinds
     separated: list[Token] = []
     for token in tokens:
         if token.token_type is _T.QDCOLON:
             separated.append(Token(_T.PLACEHOLDER, "?", token.line, token.col - 2, token.start, token.start))
             token = Token(_T.DCOLON, "::", token.line, token.col, token.start + 1, token.end)
         separated.append(token)
-    return separated
+    return separated, list(map(_kind_of, separated))
 
 
-_REWRITTEN: Final = frozenset({_T.L_PAREN, _T.STRING, _T.PLACEHOLDER, _T.DCOLON})
+# The kinds of tokens that may mean a change, and what must stand before them for that.
+_REWRITTEN_BEHIND: Final[dict[Any, frozenset[Any]]] = {
+    _T.L_PAREN: _NAMES,
+    _T.STRING: frozenset({_T.INTERVAL}),
+    _T.PLACEHOLDER: frozenset({None, *TokenType.__members__.values()}),
+    _T.DCOLON: frozenset({_T.STRING}),
+}
 
 
-def keep_names(tokens: Sequence[Token]) -> list[Token]:
+def keep_names(tokens: Sequence[Token], kinds: Sequence[Any]) -> list[Token]:
     """The tokens for the parser: names of functions marked, and `?` numbered by its place."""
-    kinds = list(map(kind_of, tokens))
     kept: list[Token] = []
     questions = start = 0
-    for at in compress(range(len(kinds)), map(_REWRITTEN.__contains__, kinds)):
+    for at in compress(range(len(kinds)), map(_REWRITTEN_BEHIND.__contains__, kinds)):
+        token, kind, before = tokens[at], kinds[at], kinds[at - 1] if at else None
+        if before not in _REWRITTEN_BEHIND[kind]:
+            continue
         kept += tokens[start:at]
         start = at + 1
-        token, kind, before = tokens[at], kinds[at], kinds[at - 1] if at else None
-        if kind is _T.L_PAREN and before in _NAMES:
+        if kind is _T.L_PAREN:
             previous = tokens[at - 1]
             if previous.text.upper() in _INTERPRETED and not _is_star_replace(kept):
                 kept[-1] = _copy(previous, before, previous.text + _MARK)
-        elif kind is _T.STRING and before is _T.INTERVAL:
+        elif kind is _T.STRING:
             token = _copy(token, kind, _UNIT.sub(_MARK, token.text))
         elif kind is _T.PLACEHOLDER:
             questions += 1
             kept.append(_copy(token, _T.PARAMETER, "$"))
             token = _copy(token, _T.NUMBER, str(questions))
-        elif kind is _T.DCOLON and before is _T.STRING:
+        else:
             _enclose_literal(kept)
         kept.append(token)
     kept += tokens[start:]
@@ -188,7 +196,7 @@ _PLAIN_NAMES: Final = frozenset({_T.VAR, _T.IDENTIFIER})
 _TAKE_TEXT: Final = frozenset({"BOTH", "LEADING", "TRAILING", "ZONE"})
 
 
-def check(tokens: Sequence[Token], text: str) -> None:
+def check(tokens: Sequence[Token], kinds: Sequence[Any], text: str) -> None:
     """Raises a SyntaxFault for what only a forgiving parser accepts, and for what it takes for an alias."""
     if "EXPORT_STATE" in text.upper():
         _refuse_states(tokens, text)
@@ -196,13 +204,15 @@ def check(tokens: Sequence[Token], text: str) -> None:
     before: Token | None = None
     previous: Token | None = None
     follow: _Rule | None = None
-    for token in tokens:
-        rule, next_follow = _RULES.get(token.token_type, _NO_RULES)
+    for token, rules in zip(tokens, map(_RULES.get, kinds), strict=True):
         if follow is not None:
             follow(checker, before, previous, token)
-        if rule is not None:
-            rule(checker, before, previous, token)
-        before, previous, follow = previous, token, next_follow
+            follow = None
+        if rules is not None:
+            rule, follow = rules
+            if rule is not None:
+                rule(checker, before, previous, token)
+        before, previous = previous, token
     checker.finish(before, previous)
 
 
@@ -360,4 +370,3 @@ _TOKENS: Final[dict[Any, _Rule]] = {
 _RULES: Final[dict[Any, tuple[_Rule | None, _Rule | None]]] = {
     kind: (_TOKENS.get(kind), _NEIGHBOURS.get(kind)) for kind in [*_TOKENS, *_NEIGHBOURS]
 }
-_NO_RULES: Final = (None, None)

@@ -60,7 +60,7 @@ def bracket(node: Node, context: Context) -> Expr:
     if place.__class__ is not exp.Slice:
         function = "struct_extract" if value.type.kind is t.Kind.STRUCT else "list_extract"
         return functions.scalar(function, (value, context.bind(place)))
-    check_arguments(place, ("this", "expression", "step"))
+    check_arguments(place, {"this", "expression", "step"})
     step = place.args.get("step")
     first, last = place.args.get("this"), place.args.get("expression")
     if step is None:

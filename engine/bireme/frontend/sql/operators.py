@@ -168,7 +168,7 @@ def connector(function: str) -> Callable[[Node, Context], Expr]:
         kind = node.__class__
         operands: list[Node] = []
         while node.__class__ is kind:
-            check_arguments(node, ("this", "expression"))
+            check_arguments(node, {"this", "expression"})
             operands.append(node.args["expression"])
             node = node.args["this"]
         operands.append(node)
@@ -240,7 +240,7 @@ def case(node: Node, context: Context) -> Expr:
     operand = context.bind(args["this"]) if args.get("this") is not None else None
     branches = []
     for branch in args["ifs"]:
-        check_arguments(branch, ("this", "true"))
+        check_arguments(branch, {"this", "true"})
         condition = part(branch, "this", context)
         if operand is not None:
             condition = functions.scalar("eq", (operand, condition))
@@ -273,7 +273,7 @@ def in_(node: Node, context: Context) -> Expr:
     args = node.args
     query = args.get("query")
     if query is not None:
-        check_arguments(node, ("this", "query"))
+        check_arguments(node, {"this", "query"})
         return quantified(args["this"], "eq", exp.Any(this=query), context)
     items = args.get("expressions") or []
     if not items:

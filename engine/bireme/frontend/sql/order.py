@@ -29,12 +29,12 @@ def bind_terms(node: Node | None, items: Sequence[Item], context: Context) -> li
     """The keys of ORDER BY: positions, names of the select list, or expressions; NULLs come last by default."""
     if node is None:
         return []
-    check_arguments(node, ("expressions",))
+    check_arguments(node, {"expressions"})
     if not node.args["expressions"]:
         raise SyntaxFault("ORDER BY needs at least one key")
     terms: list[Term] = []
     for entry in node.args["expressions"]:
-        check_arguments(entry, ("this", "desc", "nulls_first"))
+        check_arguments(entry, {"this", "desc", "nulls_first"})
         descending, nulls_first = bool(entry.args.get("desc")), bool(entry.args.get("nulls_first"))
         try:
             for expr in _meant(entry.args["this"], items, context):
@@ -93,18 +93,18 @@ def bind_range(node: Node, block: Block) -> Range:
     clause = node.args.get("limit")
     if clause is not None:
         if clause.__class__ is exp.Fetch:
-            check_arguments(clause, ("direction", "count", "limit_options"))
+            check_arguments(clause, {"direction", "count", "limit_options"})
             count = clause.args.get("count")
             limit = 1 if count is None else row_count(count, "FETCH", block)
         else:
-            check_arguments(clause, ("expression", "limit_options"))
+            check_arguments(clause, {"expression", "limit_options"})
             expression = clause.args["expression"]
             limit = None if is_all(expression) else row_count(expression, "LIMIT", block)
         _check_options(clause.args.get("limit_options"))
     offset = 0
     clause = node.args.get("offset")
     if clause is not None:
-        check_arguments(clause, ("expression",))
+        check_arguments(clause, {"expression"})
         offset = row_count(clause.args["expression"], "OFFSET", block) or 0
     return Range(limit, offset)
 
@@ -114,7 +114,7 @@ def _check_options(options: Node | None) -> None:
         return
     if options.__class__ is not exp.LimitOptions or options.args.get("percent") or options.args.get("with_ties"):
         raise Unsupported("LIMIT with PERCENT or WITH TIES is not supported")
-    check_arguments(options, ("percent", "with_ties", "rows"))
+    check_arguments(options, {"percent", "with_ties", "rows"})
 
 
 def sorted_rows(relation: Rel, keys: Sequence[SortKey], rows: Range) -> Rel:

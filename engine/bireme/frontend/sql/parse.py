@@ -8,6 +8,7 @@ sqlglot except parsing is used. What the tree means is in `query` and the module
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -45,6 +46,7 @@ _QUERY_STARTS: Final = frozenset(
         TokenType.SHOW,
     }
 )
+_IDLE_MAX: Final = 4
 _COMPLEMENT: Final = TokenType.TILDE
 # In sqlglot's messages the place is repeated with terminal colours; ours draws it itself.
 _PLACE_IN_MESSAGE: Final = re.compile(r"\.? Line \d+, Col: \d+\.?.*| but got <Token .*", re.DOTALL)
@@ -60,6 +62,25 @@ class Parsed(NamedTuple):
     tokens: Sequence[Token]
 
 
+class _Reader:
+    """A tokenizer and a parser: what one text is read with, and another one later, as making them takes a while."""
+
+    __slots__ = ("parser", "tokenizer")
+
+    def __init__(self) -> None:
+        self.tokenizer = _DUCKDB.tokenizer()
+        self.parser = DuckDBParser(error_level=ErrorLevel.IMMEDIATE, dialect=_DUCKDB)
+
+    def forget(self) -> None:
+        """Lets go of the text and all that was made of it."""
+        self.tokenizer.tokenize("")
+        self.parser.reset()
+
+
+# Those with which nothing is read now. What fails to read a text is not used again.
+_IDLE: Final[deque[_Reader]] = deque(maxlen=_IDLE_MAX)
+
+
 def parse(text: str, dialect: str = DIALECT) -> Parsed:
     """Parses the one query in `text`.
 
@@ -68,11 +89,13 @@ def parse(text: str, dialect: str = DIALECT) -> Parsed:
     if dialect.lower() != DIALECT:
         text = _translate(text, dialect)
     try:
-        tokens = lexemes.separate(_DUCKDB.tokenize(text))
+        reader = _IDLE.pop() if _IDLE else _Reader()
+        tokens, kinds = lexemes.separate(reader.tokenizer.tokenize(text))
         _check_start(tokens, text)
-        lexemes.check(tokens, text)
-        parser = DuckDBParser(error_level=ErrorLevel.IMMEDIATE, dialect=_DUCKDB)
-        trees = parser.parse(lexemes.keep_names(tokens), text)
+        lexemes.check(tokens, kinds, text)
+        trees = reader.parser.parse(lexemes.keep_names(tokens, kinds), text)
+        reader.forget()
+        _IDLE.append(reader)
     except ParseError as error:
         raise _syntax_fault(error, text) from None
     except TokenError as error:
@@ -85,7 +108,7 @@ def parse(text: str, dialect: str = DIALECT) -> Parsed:
     statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
     if len(statements) != 1:
         raise SyntaxFault("one query at a time: remove what follows the semicolon", text=text)
-    if _COMPLEMENT in map(lexemes.kind_of, tokens):
+    if _COMPLEMENT in kinds:
         _widen_complements(statements[0])
     return Parsed(statements[0], text, tokens)
 

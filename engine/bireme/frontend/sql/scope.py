@@ -6,13 +6,18 @@ in which order scopes are searched (aliases, outer queries) in `context`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import field
+from functools import lru_cache
+from typing import Final
 
 from bireme.data.types import DataType
 from bireme.errors import NameFault
 from bireme.plan import functions
 from bireme.records import dataclass
+
+# Lists of names of which it is kept where each name stands: those of the tables that are asked about.
+_NAMES_KEPT_MAX: Final = 256
 
 
 @dataclass(slots=True)
@@ -23,18 +28,13 @@ class Source:
     names: tuple[str, ...]
     types: tuple[DataType, ...]
     offset: int
-    key: str = ""
-    lookup: dict[str, int] = field(default_factory=dict)
-    repeated: set[str] = field(default_factory=set)
+    key: str
+    lookup: Mapping[str, int]
+    repeated: Set[str]
 
     @classmethod
     def of(cls, alias: str, names: tuple[str, ...], types: tuple[DataType, ...]) -> Source:
-        lookup = dict(zip(map(str.lower, names), range(len(names)), strict=True))
-        repeated: set[str] = set()
-        if len(lookup) < len(names):
-            for index, name in enumerate(names):
-                if lookup[name.lower()] != index:
-                    repeated.add(name.lower())
+        lookup, repeated = _places(names)
         return cls(alias, names, types, 0, alias.lower(), lookup, repeated)
 
     def at(self, offset: int) -> Source:
@@ -49,6 +49,15 @@ class Source:
         if name in self.repeated:
             raise NameFault(f"column '{name}' is ambiguous: '{self.alias}' has more than one column of that name")
         return self.offset + index
+
+
+@lru_cache(_NAMES_KEPT_MAX)
+def _places(names: tuple[str, ...]) -> tuple[Mapping[str, int], Set[str]]:
+    """Where the lower-case names stand, the last of equal ones; and those that there are several of."""
+    places = dict(zip(map(str.lower, names), range(len(names)), strict=True))
+    if len(places) == len(names):
+        return places, frozenset()
+    return places, frozenset([name.lower() for index, name in enumerate(names) if places[name.lower()] != index])
 
 
 @dataclass(slots=True)

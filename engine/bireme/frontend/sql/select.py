@@ -100,7 +100,7 @@ def _aliases(node: Node) -> dict[str, Node | None]:
 
 def _condition(node: Node, context: Context) -> Expr:
     """The condition of WHERE, HAVING or QUALIFY."""
-    check_arguments(node, ("this",))
+    check_arguments(node, {"this"})
     inner = node.args["this"]
     try:
         return functions.truth(context.bind(inner), context.clause)
@@ -123,7 +123,9 @@ def _bind_clauses(node: Node, bound: Bound, block: Block, aliases: dict[str, Nod
     items = list(_items(node, select))
     if not items:
         raise ClauseFault("the select list is empty")
-    keys = bind_group(node.args.get("group"), items, Context(block, bound.scope, "GROUP BY", aliases=aliases))
+    keys, group = Keys(()), node.args.get("group")
+    if group is not None:
+        keys = bind_group(group, items, Context(block, bound.scope, "GROUP BY", aliases=aliases))
     selection = Selection(bound.relation, items, stand_ins, [select])
     having, qualify = node.args.get("having"), node.args.get("qualify")
     if having is not None:
@@ -156,7 +158,7 @@ def _items(node: Node, context: Context) -> Iterator[Item]:
                 located(error, entry, text)
                 raise
         elif kind is exp.Alias:
-            check_arguments(entry, ("this", "alias"))
+            check_arguments(entry, {"this", "alias"})
             name = entry.args["alias"].name
             yield Item(name, context.bind(entry.args["this"]), entry)
             context.aliases.setdefault(name.lower(), entry.args["this"])
@@ -180,7 +182,7 @@ def _name(node: Node, expr: Expr, context: Context) -> str:
 
 
 def _distinct_on(node: Node, selection: Selection, context: Context) -> None:
-    check_arguments(node, ("on",))
+    check_arguments(node, {"on"})
     on = node.args.get("on")
     if on is None:
         return

@@ -21,7 +21,7 @@ def expand(node: Node, context: Context) -> Iterator[Item]:
     """The columns that a star stands for."""
     star = node
     if node.__class__ is exp.Column:
-        check_arguments(node, ("this", "table"))
+        check_arguments(node, {"this", "table"})
         star = node.args["this"]
     table = node.args.get("table") if node is not star else None
     if (
@@ -32,7 +32,7 @@ def expand(node: Node, context: Context) -> Iterator[Item]:
         yield from _fields(table, star, node, context)
         return
     columns = list(_columns(node, context))
-    check_arguments(star, ("except_", "replace", "rename"))
+    check_arguments(star, {"except_", "replace", "rename"})
     names = [name for name, _ in columns]
     excluded = {_known(name, names, "EXCLUDE") for name in _names(star.args.get("except_"))}
     replaced = {_known(new.lower(), names, "REPLACE"): part for new, part in _pairs(star, "replace")}
@@ -46,13 +46,13 @@ def expand(node: Node, context: Context) -> Iterator[Item]:
             continue
         column = Column(index, context.scope.types[index])
         if context.columns is not None:
-            context.columns.setdefault(column, exp.Column(this=exp.to_identifier(name)))
+            context.columns.setdefault(column, node)
         yield Item(renamed.get(lowered, name), column, node)
 
 
 def _fields(name: Node, star: Node, node: Node, context: Context) -> Iterator[Item]:
     """The fields of a column that is a struct."""
-    check_arguments(star, ())
+    check_arguments(star, frozenset())
     value = context.column(name.name.lower(), None, exp.Column(this=name))
     if value.type.kind is not Kind.STRUCT:
         raise TypeFault(f"a star takes the fields of a struct, and '{name.name}' is {value.type}")

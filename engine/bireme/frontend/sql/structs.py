@@ -35,7 +35,7 @@ def named_arguments(name: str, nodes: Sequence[Node], context: Context) -> list[
 def _pairs(nodes: Sequence[Node], context: Context) -> Iterator[Expr]:
     for node in nodes:
         if node.__class__ in NAMED:
-            check_arguments(node, ("this", "expression"))
+            check_arguments(node, {"this", "expression"})
             name = node.args["this"]
             value = part(node, "expression", context)
         elif node.__class__ is exp.Column:

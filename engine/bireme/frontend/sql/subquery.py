@@ -49,7 +49,7 @@ def row(node: Node, context: Context) -> tuple[Expr, ...]:
         node = node.args["this"]
     if node.__class__ is not exp.Tuple:
         return (context.bind(node),)
-    check_arguments(node, ("expressions",))
+    check_arguments(node, {"expressions"})
     items = node.args.get("expressions") or []
     if not items:
         raise SyntaxFault("an empty row")
@@ -58,7 +58,7 @@ def row(node: Node, context: Context) -> tuple[Expr, ...]:
 
 def quantified(left: Node, comparison: str, right: Node, context: Context) -> Expr:
     """`left <comparison> ANY|ALL (query)`."""
-    check_arguments(right, ("this",))
+    check_arguments(right, {"this"})
     quantifier = Quantifier.ALL if right.__class__ is exp.All else Quantifier.ANY
     query_node = right.args["this"]
     while query_node.__class__ is exp.Paren:

@@ -53,10 +53,9 @@ _CLAUSES: Final = {
 
 def check_arguments(node: Node, known: Collection[str]) -> None:
     """Refuses a node with an argument that is not among `known`; an empty one is no argument."""
-    unknown = node.args.keys() - known
-    if unknown:
+    if not all(map(known.__contains__, node.args)):
         for name, value in node.args.items():
-            if name in unknown and value is not None and value != []:
+            if name not in known and value is not None and value != []:
                 refuse(node, name, value)
 
 

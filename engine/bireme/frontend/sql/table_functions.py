@@ -54,7 +54,7 @@ def table_function(node: Node, block: Block) -> Query:
 
 def unnest(node: Node, block: Block) -> Query:
     """The elements of lists, one a row."""
-    check_arguments(node, ("expressions", "alias", "offset", "explode_array"))
+    check_arguments(node, {"expressions", "alias", "offset", "explode_array"})
     if node.args.get("explode_array"):
         raise Unsupported("unnest of the fields of a struct is not supported")
     args = _bound(node.args["expressions"], "unnest", block)
@@ -98,7 +98,7 @@ def _files(name: str, nodes: list[Node], block: Block) -> Query:
     if not paths or len(paths) != len(items):
         raise TypeFault(f"{name} takes a path, or a list of paths, as constant texts")
     try:
-        table = block.statement.catalog.find(paths_name(paths))
+        table = block.statement.table(paths_name(paths))
     except ArgumentFault as error:
         raise TypeFault(str(error)) from error
     if table is None:
@@ -121,7 +121,7 @@ def _numbers(name: str, args: list[Expr], block: Block) -> Query:
     if len(given) < len(numbers):
         return _query(Values((), Schema((Field(name, functions.parse_type("bigint")),))))
     start, stop, step = (0, given[0], 1) if len(given) == 1 else (*given, 1)[:3]
-    table = block.statement.catalog.find(series_name(name, start, stop, step))
+    table = block.statement.table(series_name(name, start, stop, step))
     if table is None:
         raise Unsupported(f"this catalog has no {name}; register the numbers as a table")
     return _query(table.scan())

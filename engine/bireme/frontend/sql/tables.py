@@ -62,12 +62,12 @@ def relation(node: Node, block: Block) -> Bound:
         if kind is exp.Subquery:
             return _parenthesized(node, block)
         if kind is exp.Values:
-            check_arguments(node, ("expressions", "alias"))
+            check_arguments(node, {"expressions", "alias"})
             return _aliased(values(node, block), node.args.get("alias"))
         if kind is exp.Unnest:
             return _of_function(unnest(node, block), node.args.get("alias"), "unnest")
         if kind is exp.Lateral:
-            check_arguments(node, ("this", "alias", "view", "outer", "ordinality"))
+            check_arguments(node, {"this", "alias", "view", "outer", "ordinality"})
             if node.args.get("view") or node.args.get("outer"):
                 raise Unsupported("LATERAL VIEW is not supported")
             if node.args.get("ordinality"):
@@ -92,12 +92,14 @@ def _named(node: Node, block: Block) -> Bound:
         return _of_function(table_function(name_node, block), alias, plain_name(name_node.name))
     if name_node.__class__ is not exp.Identifier:
         raise Unsupported(f"'{name_node.key}': this table function is not supported; register files as tables by name")
-    parts = [node.args[part].name for part in ("catalog", "db") if node.args.get(part) is not None]
-    name = ".".join([*parts, name_node.args["this"]])
+    name = name_node.args["this"]
+    parts = [part.name for part in (node.args.get("catalog"), node.args.get("db")) if part is not None]
+    if parts:
+        name = ".".join([*parts, name])
     common = block.tables.get(name.lower()) if not parts else None
     if common is not None:
         return _aliased(_common(common, block), alias, common.name)
-    table = block.statement.catalog.find(name)
+    table = block.statement.table(name)
     if table is None:
         known = [*[entry.name for entry in block.tables.values()], *block.statement.catalog.names()]
         raise NameFault(f"there is no table '{name}'{functions.suggest(name, known)}")
@@ -144,7 +146,7 @@ def _parenthesized(node: Node, block: Block) -> Bound:
     if inner.__class__ is not exp.Table:
         alias = node.args.get("alias")
         return _aliased(block.statement.bind_query(node, block), alias)
-    check_arguments(node, ("this", "alias"))
+    check_arguments(node, {"this", "alias"})
     bound = block.statement.bind_joins(inner, block)
     alias = node.args.get("alias")
     if alias is None:
@@ -191,11 +193,11 @@ def with_tables(node: Node | None, block: Block) -> Block:
     """The block of a query that has the WITH clause `node`."""
     if node is None:
         return block
-    check_arguments(node, ("expressions", "recursive"))
+    check_arguments(node, {"expressions", "recursive"})
     tables = dict(block.tables)
     defined: set[str] = set()
     for entry in node.args["expressions"]:
-        check_arguments(entry, ("this", "alias", "materialized"))
+        check_arguments(entry, {"this", "alias", "materialized"})
         alias = entry.args["alias"]
         check_arguments(alias, _ALIAS)
         name = plain_name(alias.args["this"].name)
@@ -216,7 +218,7 @@ def values(node: Node, block: Block) -> Query:
     context = Context(block, Scope([], ()), "VALUES")
     rows = []
     for entry in node.args["expressions"]:
-        check_arguments(entry, ("expressions",))
+        check_arguments(entry, {"expressions"})
         rows.append([context.bind(cell) for cell in entry.args.get("expressions") or []])
     width = len(rows[0]) if rows else 0
     if width == 0:

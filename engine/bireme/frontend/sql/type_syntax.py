@@ -28,7 +28,7 @@ def data_type(node: Node) -> DataType:
     """The type that a syntax node names."""
     if node.__class__ is not exp.DataType:
         raise Unsupported("only names of types are supported here")
-    check_arguments(node, ("this", "expressions", "nested"))
+    check_arguments(node, {"this", "expressions", "nested"})
     name, parameters = node.args["this"], node.args.get("expressions")
     if not parameters:
         plain = _PLAIN.get(name)
@@ -51,12 +51,12 @@ def _field(node: Node) -> Field:
     """`name type` in the parentheses of STRUCT."""
     if node.__class__ is not exp.ColumnDef:
         raise Unsupported("a field of a STRUCT is a name and a type")
-    check_arguments(node, ("this", "kind"))
+    check_arguments(node, {"this", "kind"})
     return Field(node.name, data_type(node.args["kind"]))
 
 
 def _number(parameter: Node) -> str:
-    check_arguments(parameter, ("this",))
+    check_arguments(parameter, {"this"})
     number = parameter.args["this"]
     if number.__class__ is not exp.Literal or number.args.get("is_string"):
         raise Unsupported("the parameters of a type are numbers")

@@ -70,7 +70,7 @@ def definition(node: Node, context: Context) -> Definition:
     partition = tuple([context.bind(item) for item in partition_nodes])
     order: tuple[SortKey, ...] = ()
     if order_node is not None:
-        check_arguments(order_node, ("expressions",))
+        check_arguments(order_node, {"expressions"})
         order = tuple(sort_keys(order_node.args["expressions"], context))
     if spec is None:
         return partition, order, UP_TO_PEERS if order else WHOLE_PARTITION
@@ -110,7 +110,7 @@ def named_windows(nodes: list[Node]) -> dict[str, Node]:
 
 
 def _frame(spec: Node, order: tuple[SortKey, ...], context: Context) -> Frame:
-    check_arguments(spec, ("kind", "start", "start_side", "end", "end_side"))
+    check_arguments(spec, {"kind", "start", "start_side", "end", "end_side"})
     args = spec.args
     unit = FrameUnit(args["kind"].lower())
     start = _bound(args.get("start"), args.get("start_side"), context)
