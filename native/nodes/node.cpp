@@ -40,26 +40,42 @@ void learn_from(PyObject* part, Node* node) {
   }
 }
 
-bool holds_decimal128(PyObject* value) {
+uint8_t held_by(PyObject* value) {
   if (PyTuple_Check(value)) {
+    uint8_t held = kHoldsNothing;
     const Py_ssize_t size = tuple_size(value);
-    for (Py_ssize_t index = 0; index < size; ++index) {
-      if (holds_decimal128(tuple_item(value, index))) return true;
-    }
-    return false;
+    for (Py_ssize_t index = 0; index < size; ++index) held |= held_by(tuple_item(value, index));
+    return held;
   }
   const Node* const node = node_of(value);
-  return node != nullptr && node->holds_decimal128;
+  return node == nullptr ? uint8_t{kHoldsNothing} : node->holds;
 }
 
-// Which columns the node reads, and whether it holds a subquery or long decimals.
+// What the node is itself.
+uint8_t held_itself(Node* node) {
+  switch (node->cls->role) {
+    case Role::kType: {
+      const bool is_long = PyLong_AsLong(node->fields()[1]) > kDecimal64Digits;
+      PyErr_Clear();  // as below
+      return is_long ? kHoldsDecimal128 : kHoldsNothing;
+    }
+    case Role::kJoin:
+      return kHoldsJoin;
+    case Role::kDependent:
+    case Role::kSubquery:
+      return kHoldsDependent;
+    case Role::kOuter:
+      return kHoldsOuter;
+    default:
+      return kHoldsNothing;
+  }
+}
+
+// Which columns the node reads, and what it holds.
 void learn(Node* node) {
   const std::span<PyObject*> fields = node->fields();
-  node->holds_decimal128 = std::any_of(fields.begin(), fields.end(), holds_decimal128);
-  if (node->cls->role == Role::kType) {
-    node->holds_decimal128 |= PyLong_AsLong(fields[1]) > kDecimal64Digits;
-    PyErr_Clear();  // as below
-  }
+  node->holds = held_itself(node);
+  for (PyObject* field : fields) node->holds |= held_by(field);
   node->holds_subquery = node->cls->role == Role::kSubquery;
   if (node->cls->role == Role::kReference) {
     const size_t column = PyLong_AsSize_t(fields[0]);
@@ -78,7 +94,8 @@ Ref allocate(const NodeClass& cls, std::span<PyObject* const> values) {
   node->cls = &cls;
   node->weakrefs = node->facts = node->memo = nullptr;
   node->columns = 0;
-  node->is_wide = node->holds_subquery = node->holds_decimal128 = false;
+  node->is_wide = node->holds_subquery = false;
+  node->holds = kHoldsNothing;
   for (size_t index = 0; index < values.size(); ++index) {
     Py_INCREF(values[index]);
     node->fields()[index] = values[index];

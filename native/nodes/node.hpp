@@ -29,6 +29,18 @@ enum class Role {
   kCarrier,    // holds expressions, and is none
   kType,       // a type of columns: its second field is the digits of a decimal
   kCall,       // an expression of a function, whose name is the first field, of the second
+  kJoin,       // a relation of pairs of rows
+  kDependent,  // a relation of pairs of rows, of which the second is read anew for each of the first
+  kOuter,      // an expression that stands for a column of a row around a subquery
+};
+
+// What is somewhere in a node or in what it reads, plans of subqueries included.
+enum Holds : uint8_t {
+  kHoldsNothing = 0,
+  kHoldsDecimal128 = 1,  // a type that 64 bits do not hold
+  kHoldsJoin = 2,
+  kHoldsDependent = 4,  // a relation or an expression that is read anew for each row
+  kHoldsOuter = 8,      // a column of a row around a subquery
 };
 
 // A class of nodes; such classes live as long as the process.
@@ -40,7 +52,10 @@ struct NodeClass {
   std::vector<size_t> parts;        // the fields that hold expressions or carriers, or tuples of them
   std::vector<size_t> inputs;  // the fields that hold relations (of a subquery: its plan), or tuples of them
 
-  bool is_expression() const { return role != Role::kOther && role != Role::kCarrier && role != Role::kType; }
+  bool is_expression() const {
+    return role == Role::kExpression || role == Role::kReference || role == Role::kSubquery ||
+           role == Role::kCall || role == Role::kOuter;
+  }
 };
 
 struct Node {
@@ -51,10 +66,10 @@ struct Node {
   PyObject* weakrefs;
   PyObject* facts;  // what is derived from the node once and for all
   PyObject* memo;
-  uint64_t columns;       // those that its parts read, where all are below kWideColumn
-  bool is_wide;           // some column is not
-  bool holds_subquery;    // in its parts
-  bool holds_decimal128;  // somewhere in it or in what it reads is a type that 64 bits do not hold
+  uint64_t columns;     // those that its parts read, where all are below kWideColumn
+  bool is_wide;         // some column is not
+  bool holds_subquery;  // in its parts
+  uint8_t holds;        // of `Holds`
 
   std::span<PyObject*> fields() {
     return {reinterpret_cast<PyObject**>(reinterpret_cast<char*>(this) + sizeof(Node)), cls->names.size()};

@@ -131,9 +131,10 @@ PyObject* columns_in(PyObject*, PyObject* mask) {
   return found.release();
 }
 
-PyObject* holds_decimal128(PyObject*, PyObject* object) {
+template <Holds kWhat>
+PyObject* holds(PyObject*, PyObject* object) {
   Node* const node = asked(object);
-  return node == nullptr ? nullptr : PyBool_FromLong(node->holds_decimal128);
+  return node == nullptr ? nullptr : PyBool_FromLong((node->holds & kWhat) != 0);
 }
 
 PyObject* holds_subquery(PyObject*, PyObject* object) {
@@ -225,7 +226,10 @@ PyMethodDef functions[] = {
     {"mask_of", mask_of, METH_O, nullptr},
     {"columns_in", columns_in, METH_O, nullptr},
     {"holds_subquery", holds_subquery, METH_O, nullptr},
-    {"holds_decimal128", holds_decimal128, METH_O, nullptr},
+    {"holds_decimal128", holds<kHoldsDecimal128>, METH_O, nullptr},
+    {"holds_join", holds<kHoldsJoin>, METH_O, nullptr},
+    {"holds_dependent", holds<kHoldsDependent>, METH_O, nullptr},
+    {"holds_outer", holds<kHoldsOuter>, METH_O, nullptr},
     {"map_operands", of_two(map_operands), METH_FASTCALL, nullptr},
     {"map_expr", of_two(map_expr), METH_FASTCALL, nullptr},
     {"remap", of_two(remap), METH_FASTCALL, nullptr},

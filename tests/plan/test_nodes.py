@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from bireme.data import node
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL, FLOAT64, INT64, STRING, DataType, Field, Kind, decimal
-from bireme.plan.expr import Call, Column, Expr, Literal, ScalarSubquery
-from bireme.plan.relation import Filter, Limit, Union, Values
+from bireme.plan.expr import Call, Column, Expr, Literal, OuterColumn, ScalarSubquery
+from bireme.plan.relation import DependentJoin, Filter, Join, JoinKind, Limit, Union, Values
 from bireme.plan.tree import column_mask, columns_in, equal, mask_of, remap, shift, substitute, with_inputs
 
 # As in native/nodes/table.hpp.
@@ -198,6 +198,25 @@ def test_a_relation_is_read_twice_where_two_relations_or_subqueries_read_it() ->
     assert node.read_twice(Union((rows, limit, limit))) == {rows, limit}
     assert node.read_twice(Union((rows, limit, limit)), {Limit}) == {limit}
     assert node.read_twice(Limit(limit, 2)) == frozenset()
+
+
+def test_joins_and_what_is_read_for_each_row_are_known_of_all_that_reads_them() -> None:
+    rows = Values(((Literal(1, INT64),),), Schema((Field("x", INT64),)))
+    joined, dependent = Join(rows, rows, JoinKind.INNER), DependentJoin(rows, rows, JoinKind.INNER)
+    outer = DependentJoin(rows, Filter(rows, equal(Column(0, INT64), OuterColumn(1, 0, INT64))), JoinKind.INNER)
+    asking = Filter(rows, equal(Column(0, INT64), ScalarSubquery(Limit(rows, 1), INT64)))
+    plans = [
+        rows,
+        joined,
+        dependent,
+        outer,
+        asking,
+        Filter(rows, equal(Column(0, INT64), ScalarSubquery(joined, INT64))),
+    ]
+    for made in (lambda plan: plan, lambda plan: Limit(Union((rows, plan)), 1)):
+        assert [node.holds_join(made(plan)) for plan in plans] == [False, True, False, False, False, True]
+        assert [node.holds_dependent(made(plan)) for plan in plans] == [False, False, True, True, True, True]
+        assert [node.holds_outer(made(plan)) for plan in plans] == [plan is outer for plan in plans]
 
 
 def test_long_decimals_are_known_of_all_that_reads_them() -> None:

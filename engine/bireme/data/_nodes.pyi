@@ -71,6 +71,15 @@ def holds_subquery(node: Node, /) -> bool: ...
 def holds_decimal128(node: Node, /) -> bool:
     """Whether a decimal of more than 18 digits is the type of anything in the node or in what it reads."""
 
+def holds_join(node: Node, /) -> bool:
+    """Whether a join is in the node or in what it reads, plans of subqueries included."""
+
+def holds_dependent(node: Node, /) -> bool:
+    """The same for what is evaluated anew for each row: dependent joins and subqueries."""
+
+def holds_outer(node: Node, /) -> bool:
+    """The same for columns of a row around, also where that is in the node, too."""
+
 def map_operands(node: _Node, change: Callable[[Any], Any], /) -> _Node:
     """The node with each expression directly in it changed."""
 

@@ -34,15 +34,21 @@ class Schema(Node):
     @property
     def names(self) -> tuple[str, ...]:
         try:
-            return self._facts  # type: ignore[no-any-return]
+            return self._facts[0]  # type: ignore[no-any-return]
         except AttributeError:
-            known = tuple([field.name for field in self.fields])
-            note(self, known)
-            return known
+            return self._columns()[0]
 
     @property
     def types(self) -> tuple[DataType, ...]:
-        return tuple([field.type for field in self.fields])
+        try:
+            return self._facts[1]  # type: ignore[no-any-return]
+        except AttributeError:
+            return self._columns()[1]
+
+    def _columns(self) -> tuple[tuple[str, ...], tuple[DataType, ...]]:
+        found = tuple([field.name for field in self.fields]), tuple([field.type for field in self.fields])
+        note(self, found)
+        return found
 
     @property
     def row_bytes(self) -> int:

@@ -55,7 +55,7 @@ class Column(Expr):
     type: DataType
 
 
-@node
+@node(role=Role.OUTER)
 class OuterColumn(Expr):
     """Inside the plan of a subquery: column `index` of the input of an operator around it.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bireme.data.choice import Choice
-from bireme.data.node import base, node
+from bireme.data.node import Role, base, node
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL, INT64, Field
 from bireme.plan.expr import Aggregation, Expr, Literal, Relation, SortKey, WindowCall
@@ -148,7 +148,7 @@ def join_schema(left: Schema, right: Schema, kind: JoinKind, mark_nullable: bool
             return left.concat(right)
 
 
-@node(parts=("left_keys", "right_keys", "residual"), inputs=("left", "right"))
+@node(role=Role.JOIN, parts=("left_keys", "right_keys", "residual"), inputs=("left", "right"))
 class Join(Rel):
     """Rows of both sides where every key pair is equal and `residual` is TRUE.
 
@@ -173,7 +173,7 @@ class Join(Rel):
         return join_schema(self.left.schema, self.right.schema, self.kind, self.null_aware)
 
 
-@node(parts=("condition",), inputs=("left", "right"))
+@node(role=Role.DEPENDENT, parts=("condition",), inputs=("left", "right"))
 class DependentJoin(Rel):
     """A join whose right side is evaluated anew for each left row (LATERAL): its plan may hold
     `OuterColumn(1, …)` of the left side. INNER, LEFT, SEMI, ANTI, MARK or SINGLE. Gone after `unnest`.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bireme.data.node import read_twice
+from bireme.data.node import holds_join, read_twice
 from bireme.plan import tree
 from bireme.plan.context import PlanContext
 from bireme.plan.relation import Rel
@@ -42,6 +42,8 @@ class _Ordering:
         self._read_twice = read_twice(plan)
 
     def visit(self, rel: Rel) -> Rel:
+        if not holds_join(rel):
+            return rel
         found = self._done.get(rel)
         if found is None:
             found = self._done[rel] = self._order(rel) if is_region(rel) else self._inside(rel)

@@ -7,10 +7,11 @@ three-valued logic; what a backend must know of that is in the flags of `relatio
 
 from __future__ import annotations
 
+from bireme.data.node import holds_dependent
 from bireme.plan.context import PlanContext
 from bireme.plan.expr import Expr, OuterColumn
 from bireme.plan.nullable import is_nullable
-from bireme.plan.relation import DependentJoin, Filter, JoinKind, Project, Rel, Unnest, Values
+from bireme.plan.relation import Filter, JoinKind, Project, Rel, Unnest, Values
 from bireme.plan.rules.unnest_apply import Apply, FreeColumns
 from bireme.plan.rules.unnest_domain import Domain, Pushed, never_null, padded, relaxed, term_over, with_marker
 from bireme.plan.rules.unnest_join_push import join_by, replace_null_aware
@@ -21,7 +22,6 @@ from bireme.plan.tree import (
     conjoin,
     conjuncts,
     holds_subquery,
-    relations,
     remap,
     select,
     shift,
@@ -34,9 +34,7 @@ Pair = tuple[Expr, Expr, bool]
 
 def unnest(plan: Rel, _: PlanContext) -> Rel:
     """`plan` without outer columns and without subqueries, other than scalar ones that wait for nothing."""
-    if not any(isinstance(rel, DependentJoin) or holds_subquery(rel) for rel in relations(plan, subqueries=False)):
-        return plan
-    return _Unnesting().whole(plan)
+    return _Unnesting().whole(plan) if holds_dependent(plan) else plan
 
 
 class _Unnesting:
@@ -52,6 +50,8 @@ class _Unnesting:
 
     def finish(self, rel: Rel) -> Rel:
         """`rel`, which waits for nothing, without `Apply`."""
+        if not holds_dependent(rel):
+            return rel
         found = self._done.get(rel)
         if found is None:
             if isinstance(rel, Apply):

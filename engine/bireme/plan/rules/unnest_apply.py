@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from bireme.data.node import node
+from bireme.data.node import Role, holds_outer, node
 from bireme.data.schema import Schema
 from bireme.plan.expr import Expr, OuterColumn
 from bireme.plan.relation import DependentJoin, JoinKind, Rel, join_schema
@@ -18,7 +18,7 @@ OuterColumns = frozenset[OuterColumn]
 NONE: Final[OuterColumns] = frozenset()
 
 
-@node(inputs=("left", "right"))
+@node(role=Role.DEPENDENT, inputs=("left", "right"))
 class Apply(Rel):
     """A join whose right side is evaluated anew for each left row; exists only inside the rule `unnest`.
 
@@ -50,6 +50,8 @@ class FreeColumns:
         self._of_expr: dict[Expr, OuterColumns] = {}
 
     def of(self, rel: Rel) -> OuterColumns:
+        if not holds_outer(rel):
+            return NONE
         found = self._of_relation.get(rel)
         if found is None:
             found = self._of_relation[rel] = self._derive(rel)
@@ -66,6 +68,8 @@ class FreeColumns:
 
     def of_expr(self, expr: Expr) -> OuterColumns:
         """The outer columns in `expr`, those that the plans of its subqueries wait for included."""
+        if not holds_outer(expr):
+            return NONE
         found = self._of_expr.get(expr)
         if found is None:
             found = frozenset([expr]) if isinstance(expr, OuterColumn) else NONE

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from bireme.data.node import holds_dependent
 from bireme.data.types import BOOL, INT64, Kind
 from bireme.errors import Unsupported
 from bireme.plan.expr import (
@@ -82,6 +83,8 @@ class Subqueries:
 
     def replace(self, rel: Rel) -> Rel:
         """`rel` with `Apply` for every subquery expression and dependent join; its columns stay."""
+        if not holds_dependent(rel):
+            return rel
         found = self._done.get(rel)
         if found is None:
             rebuilt = with_inputs(rel, [self.replace(source) for source in rel.inputs])
