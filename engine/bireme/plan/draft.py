@@ -98,7 +98,7 @@ class Draft:
                 opened.source,
                 tuple(opened.steps),
                 sink,
-                tuple(sorted(opened.after)),
+                tuple(sorted(opened.after)) if opened.after else (),
                 tuple(opened.schemas),
                 hint,
             )

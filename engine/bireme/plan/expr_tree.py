@@ -80,7 +80,8 @@ def conjuncts(predicate: Expr | None) -> list[Expr]:
     """The parts of a conjunction, without repetitions and TRUE; nested ones are flattened."""
     if predicate is None:
         return []
-    return [part for part in flattened(predicate, "and") if part is not TRUE]
+    parts = flattened(predicate, "and")
+    return [part for part in parts if part is not TRUE] if TRUE in parts else parts
 
 
 def disjuncts(predicate: Expr) -> list[Expr]:

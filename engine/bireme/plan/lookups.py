@@ -38,9 +38,12 @@ class _Choice:
 
 def with_lookups(dag: Dag, memberships: Memberships, estimates: MemberEstimates) -> Dag:
     """The same Dag with lookups in its scans."""
-    order = PipelineOrder(dag)
     chosen: dict[int, list[_Choice]] = {}
-    readers = [(pipeline, source) for pipeline, source in scans(dag) if estimates.scanned(source) >= _SCANNED_MIN]
+    asking = [(pipeline, source) for pipeline, source in scans(dag) if memberships.demands(pipeline)]
+    readers = [(pipeline, source) for pipeline, source in asking if estimates.scanned(source) >= _SCANNED_MIN]
+    if not readers:
+        return dag
+    order = PipelineOrder(dag)
     # Large scans first: where two scans could each wait for the other's build, the large one gains most.
     for pipeline, source in sorted(readers, key=lambda reader: -estimates.scanned(reader[1])):
         found = _chosen(pipeline, source, memberships, estimates, order)
@@ -77,7 +80,9 @@ def _ranked(
             # Of two that keep as many, one may follow from the other; a name makes the order total.
             rank = (len(member.columns) / (1 - kept), -len(memberships.implied(member)), member.rank)
             found.append((rank, _Choice(pipeline.id, member, kept)))
-    return iter([choice for _, choice in sorted(found, key=itemgetter(0))])
+    if len(found) > 1:
+        found.sort(key=itemgetter(0))
+    return iter([choice for _, choice in found])
 
 
 def _adds_nothing(choice: _Choice, taken: list[_Choice], memberships: Memberships) -> bool:
@@ -91,13 +96,18 @@ def _adds_nothing(choice: _Choice, taken: list[_Choice], memberships: Membership
     return False
 
 
+def _rounded(share: float) -> float:
+    """To six digits; as `round` does, which takes far longer."""
+    return int(share * 1e6 + 0.5) / 1e6
+
+
 def _applied(dag: Dag, chosen: dict[int, list[_Choice]], order: PipelineOrder) -> Dag:
     """The Dag with the choices made."""
     pipelines = list(dag.pipelines)
     for number, choices in chosen.items():
         pipeline, source = pipelines[number], pipelines[number].source
         assert isinstance(source, ScanSource)
-        lookups = tuple([Lookup(each.member.table, each.member.columns, round(each.kept, 6)) for each in choices])
+        lookups = tuple([Lookup(each.member.table, each.member.columns, _rounded(each.kept)) for each in choices])
         after = tuple(sorted({*pipeline.after, *order.added.get(number, ())}))
         pipelines[number] = replaced(pipeline, source=replaced(source, lookups=lookups), after=after)
     made = replaced(dag, pipelines=tuple(pipelines))

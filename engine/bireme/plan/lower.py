@@ -70,6 +70,7 @@ _PARTITIONS_IN_MEMORY_MAX: Final = 16
 _ROWS_PER_PARTITION: Final = 131_072
 _PARTITIONS_MAX: Final = 512
 _ALL_LEVERS: Final = Levers()
+_NO_ROWS: Final = ValuesSource(())
 
 
 def lower(
@@ -260,13 +261,13 @@ class Lowering:
 
 
 def _scan(lowering: Lowering, rel: Scan) -> Opened:
-    opened = Opened(f"scan {rel.table}", ValuesSource(()), [rel.schema])
+    opened = Opened(f"scan {rel.table}", _NO_ROWS, [rel.schema])
     opened.source = lowering.scan_source(rel, opened)
     return opened
 
 
 def _row_numbers(lowering: Lowering, rel: RowNumbers) -> Opened:
-    opened = Opened(f"scan {rel.input.table}", ValuesSource(()), [rel.schema])
+    opened = Opened(f"scan {rel.input.table}", _NO_ROWS, [rel.schema])
     source = lowering.scan_source(rel.input, opened)
     opened.source = ScanSource(source.table, source.version, source.columns, source.filters, (), True)
     return opened

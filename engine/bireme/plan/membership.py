@@ -106,6 +106,7 @@ class Memberships:
         self._wanted: dict[tuple[int, int], Members] = {}
         self._source_demands: dict[int, Members] = {}
         self._uses: dict[str, list[tuple[Pipeline, int]]] = {}
+        self._equal_columns: dict[ProbeStep, list[tuple[int, int]]] = {}
         self._matching: dict[tuple[str, tuple[Expr, ...], int], Members] = {}
         for pipeline in dag.pipelines:
             self._run_forward(pipeline)
@@ -126,11 +127,11 @@ class Memberships:
 
     # ----------------------------------------------------------------------------------------------- tables
 
-    def _members(self, table: str, columns: Sequence[int | None]) -> Members:
+    def _members(self, table: str, columns: tuple[int | None, ...]) -> Members:
         """What rows are members of that match in `table` by `columns` (None for a key that is no column)."""
         if not columns:
             return _NONE
-        found = _of_known(frozenset([Member(tuple(range(len(columns))), table)]), columns)
+        found = _NONE if None in columns else frozenset([Member(columns, table)])  # type: ignore[arg-type]
         facts = self._build_facts[table]
         if facts:
             places = {build: place for place, build in enumerate(self._tables[table].keys) if build is not None}
@@ -211,8 +212,12 @@ class Memberships:
 
     def _equal(self, step: ProbeStep) -> list[tuple[int, int]]:
         """Columns of the stream and of the build side that are equal in every pair of rows."""
-        pairs = zip(_positions(step.keys), self._tables[step.table].keys, strict=True)
-        return [(stream, build) for stream, build in pairs if stream is not None and build is not None]
+        known = self._equal_columns.get(step)
+        if known is None:
+            pairs = zip(_positions(step.keys), self._tables[step.table].keys, strict=True)
+            known = [(stream, build) for stream, build in pairs if stream is not None and build is not None]
+            self._equal_columns[step] = known
+        return known
 
     # --------------------------------------------------------------------------------------------- backward
 
@@ -322,7 +327,7 @@ def _moved(members: Members, places: Mapping[int, int]) -> Members:
     return frozenset(found)
 
 
-def _of_known(members: Members, columns: Sequence[int | None]) -> Members:
+def _of_known(members: Members, columns: tuple[int | None, ...]) -> Members:
     """The members by the columns at the places that they name; those that name a key that is no column fall away."""
     return _moved(members, {place: column for place, column in enumerate(columns) if column is not None})
 

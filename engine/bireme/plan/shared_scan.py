@@ -33,8 +33,14 @@ Reader = tuple[Pipeline, ScanSource]
 
 
 def shareable(dag: Dag) -> Iterator[Reader]:
-    """The scans that may take their rows from elsewhere."""
-    for pipeline, source in scans(dag):
+    """The scans that may take their rows from elsewhere, of tables of which there are several scans."""
+    found = scans(dag)
+    tables = [source.table for _, source in found]
+    if len(set(tables)) == len(tables):
+        return
+    for pipeline, source in found:
+        if tables.count(source.table) < 2:
+            continue
         if source.row_numbers or source.splits_max is not None:
             continue  # a sample is there before the rows, and is not to wait for all of them
         if isinstance(pipeline.sink, GroupSink) and pipeline.sink.finals is not None:

@@ -10,6 +10,8 @@ What nodes there are is in `expr` and `relation`; the rules that use this are in
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final
 
 from bireme.data.node import Node, map_relations, map_subplans, relations, subplans, with_inputs
 from bireme.data.schema import Schema
@@ -88,9 +90,14 @@ def column(schema: Schema, index: int) -> Column:
     return Column(index, schema.fields[index].type)
 
 
-def all_columns(schema: Schema) -> tuple[Column, ...]:
-    """Every column of `schema`, in order."""
-    return tuple([Column(index, field.type) for index, field in enumerate(schema.fields)])
+# Of the schemas that are asked about all the time, the columns are kept.
+_SCHEMAS_KEPT_MAX: Final = 256
+
+
+@lru_cache(_SCHEMAS_KEPT_MAX)
+def all_columns(schema: Schema, start: int = 0) -> tuple[Column, ...]:
+    """Every column of `schema`, in order, the first of them at `start`."""
+    return tuple([Column(start + index, field.type) for index, field in enumerate(schema.fields)])
 
 
 def filtered(rel: Rel, parts: Sequence[Expr]) -> Rel:
@@ -101,13 +108,9 @@ def filtered(rel: Rel, parts: Sequence[Expr]) -> Rel:
 
 def project(rel: Rel, exprs: Sequence[Expr], names: Sequence[str]) -> Rel:
     """A projection; `rel` itself where it would give `rel`'s columns under `rel`'s names."""
-    fields = rel.schema.fields
-    if len(exprs) == len(fields) and all(
-        expr.__class__ is Column and expr.index == index and name == field.name
-        for index, (expr, name, field) in enumerate(zip(exprs, names, fields, strict=True))
-    ):
-        return rel
-    return Project(rel, tuple(exprs), tuple(names))
+    schema = rel.schema
+    same = len(exprs) == len(schema.fields) and tuple(exprs) == all_columns(schema) and tuple(names) == schema.names
+    return rel if same else Project(rel, tuple(exprs), tuple(names))
 
 
 def select(rel: Rel, positions: Sequence[int]) -> Rel:

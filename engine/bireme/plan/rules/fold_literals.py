@@ -28,13 +28,14 @@ _NULL_IN_NULL_OUT: Final = COMPARISONS | {"add", "subtract", "multiply", "divide
 
 def fold_call(call: Call) -> Literal | None:
     """The constant that `call` is, if all its arguments are constants (or one is NULL that makes it NULL)."""
-    if call.function in _NULL_IN_NULL_OUT and any(isinstance(a, Literal) and a.value is None for a in call.args):
-        return Literal(None, call.type)
-    values: list[Any] = []
-    for arg in call.args:
-        if not isinstance(arg, Literal) or arg.value is None:
-            return None
-        values.append(arg.value)
+    constants = [arg for arg in call.args if arg.__class__ is Literal]
+    if not constants:
+        return None
+    values: list[Any] = [each.value for each in constants]
+    if None in values:
+        return Literal(None, call.type) if call.function in _NULL_IN_NULL_OUT else None
+    if len(values) < len(call.args):
+        return None
     if call.function in _COMPARE:
         return _compared(call.function, values, call.args[0].type)
     fold = _FOLDS.get(call.function)

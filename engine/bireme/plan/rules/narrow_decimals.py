@@ -84,6 +84,8 @@ class _Narrowing:
     def restored(self, rel: Rel) -> Rel:
         """`rel` narrowed inside, its columns of the types they are declared with."""
         found = self.relation(rel)
+        if found is rel:
+            return rel
         declared, actual = rel.schema, found.schema
         if all(a.type is b.type for a, b in zip(declared.fields, actual.fields, strict=True)):
             return found

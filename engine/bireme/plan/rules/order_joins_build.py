@@ -6,7 +6,7 @@ from functools import reduce
 from operator import or_
 
 from bireme.plan import tree
-from bireme.plan.expr import Expr
+from bireme.plan.expr import Column, Expr
 from bireme.plan.relation import Filter, Join, JoinKind, Rel
 from bireme.plan.rules.order_joins_graph import EqualityClass, JoinGraph, Predicate, Unit
 from bireme.plan.rules.order_joins_search import Step
@@ -67,11 +67,14 @@ def _sort_members(graph: JoinGraph, order: Step) -> None:
     """Puts the members of classes in the order of the plan to be: keys do not depend on how the query was written."""
     ranks: dict[int, int] = {}
     _rank(order, ranks)
+
+    def place(pair: tuple[Expr, int]) -> tuple[int, int]:
+        last = pair[1].bit_length() - 1
+        rank = ranks[last] if pair[1] == 1 << last else max([ranks[unit] for unit in tree.columns_in(pair[1])])
+        return rank, tree.column_mask(pair[0])
+
     for group in graph.classes:
-        pairs = list(zip(group.members, group.units, strict=True))
-        pairs.sort(
-            key=lambda pair: (max([ranks[unit] for unit in tree.columns_in(pair[1])]), tree.column_mask(pair[0]))
-        )
+        pairs = sorted(zip(group.members, group.units, strict=True), key=place)
         group.members, group.units = [member for member, _ in pairs], [units for _, units in pairs]
 
 
@@ -128,7 +131,8 @@ class _Build:
                 residual.append(predicate.expr)
             else:
                 null_equal.append(sides)
-        keys.sort(key=lambda pair: [_first_position(key, at) for key, at in zip(pair, sides_at, strict=True)])
+        if len(keys) > 1:
+            keys.sort(key=lambda pair: [_first_position(key, at) for key, at in zip(pair, sides_at, strict=True)])
         offset = len(left.schema.fields)
         positions = left_positions | {column: offset + at for column, at in right_positions.items()}
         pairs = [*null_equal, *keys]
@@ -185,6 +189,8 @@ class _Build:
 
 
 def _first_position(expr: Expr, positions: dict[int, int]) -> int:
+    if expr.__class__ is Column:
+        return positions[expr.index]
     return min([positions[column] for column in tree.columns_in(tree.column_mask(expr))])
 
 

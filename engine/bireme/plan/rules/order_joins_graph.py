@@ -212,10 +212,8 @@ class _Extraction:
 
     def _leaf(self, rel: Rel) -> tuple[tuple[Expr, ...], Shape]:
         rel = self.visit(rel)
-        fields = rel.schema.fields
-        start = self.graph.add_unit(rel, len(fields))
-        columns = tuple([Column(start + index, column.type) for index, column in enumerate(fields)])
-        return columns, len(self.graph.units) - 1
+        start = self.graph.add_unit(rel, len(rel.schema.fields))
+        return tree.all_columns(rel.schema, start), len(self.graph.units) - 1
 
     def _inner(self, rel: Join) -> tuple[tuple[Expr, ...], Shape]:
         first_left = len(self.graph.units)
@@ -246,7 +244,7 @@ class _Extraction:
         right = self.visit(added)
         fields = right.schema.fields
         start = self.graph.width
-        extra = tuple([Column(start + index, column.type) for index, column in enumerate(fields)])
+        extra = tree.all_columns(right.schema, start)
         both = (*extra, *outputs) if mirrored else (*outputs, *extra)
         keys = tuple([tree.substitute(key, outputs) for key in kept_keys])
         residual = None if rel.residual is None else tree.substitute(rel.residual, both)

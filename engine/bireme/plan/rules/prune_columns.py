@@ -7,7 +7,8 @@ subqueries keep their exact columns. Relations may be left without columns; thei
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bireme.data.schema import Schema
@@ -48,7 +49,16 @@ from bireme.plan.tree import (
     with_plan,
 )
 
-Positions = dict[int, int]
+Positions = Mapping[int, int]
+
+# Of so many sets of columns it is kept where each column goes when the others are left out.
+_MASKS_KEPT_MAX: Final = 1024
+
+
+@lru_cache(_MASKS_KEPT_MAX)
+def _compact(mask: int) -> Positions:
+    """Where the columns of a mask are when they alone are left, in their order."""
+    return {old: new for new, old in enumerate(columns_in(mask))}
 
 
 class Form(NamedTuple):
@@ -101,8 +111,8 @@ class _Pruning:
         for wanted in self._wanted[rel]:
             masks = _asked(rel, wanted)
             self._below[rel, wanted] = masks
-            for source, mask in zip(rel.inputs, masks, strict=True):
-                self._wanted[source][mask] = None
+            for index, source in enumerate(rel.inputs):
+                self._wanted[source][masks[index]] = None
 
     def _form(self, source: Rel, mask: int) -> tuple[int, Form]:
         """The form of `source` for a reader that asked for `mask`, and the mask it was made for."""
@@ -132,16 +142,20 @@ class _Pruning:
         if form.width == mask.bit_count() and len(form.positions) <= form.width:
             return form
         kept = columns_in(mask)
-        places = list(dict.fromkeys([form.positions[each] for each in kept]))
-        if len(places) == form.width:
-            return form
-        where = {place: new for new, place in enumerate(places)}
         fields = source.schema.fields
-        first = {form.positions[each]: fields[each] for each in reversed(kept)}
-        exprs = tuple([Column(place, first[place].type) for place in places])
-        names = tuple([first[place].name for place in places])
+        # Of columns that are one and the same below, the first is kept.
+        first: dict[int, int] = {}
+        for each in kept:
+            first.setdefault(form.positions[each], each)
+        if len(first) == form.width:
+            return form
+        exprs = tuple([Column(place, fields[each].type) for place, each in first.items()])
+        names = tuple([fields[each].name for each in first.values()])
+        if len(first) == len(kept):
+            return Form(Project(form.rel, exprs, names), len(kept), _compact(mask))
+        where = {place: new for new, place in enumerate(first)}
         positions = {each: where[form.positions[each]] for each in kept}
-        return Form(Project(form.rel, exprs, names), len(places), positions)
+        return Form(Project(form.rel, exprs, names), len(first), positions)
 
     def _expr(self, expr: Expr, positions: Positions) -> Expr:
         moved = remap(expr, positions)
@@ -163,7 +177,7 @@ class _Pruning:
             case Values(rows):
                 kept = columns_in(wanted)
                 values = tuple([tuple([row[index] for index in kept]) for row in rows])
-                return Form(Values(values, rel.schema.select(kept)), len(kept), _compact(kept))
+                return Form(Values(values, rel.schema.select(kept)), len(kept), _compact(wanted))
             case Aggregate():
                 return self._aggregate(rel, wanted)
             case Window():
@@ -182,7 +196,7 @@ class _Pruning:
             case RowNumbers():
                 form = self._loose(rel, wanted)
                 assert isinstance(form.rel, Scan)
-                positions = form.positions | {len(rel.input.columns): form.width}
+                positions = {**form.positions, len(rel.input.columns): form.width}
                 return Form(RowNumbers(form.rel), form.width + 1, positions)
             case Assume(_, one, other):
                 form = self._tight(rel, wanted)
@@ -199,15 +213,15 @@ class _Pruning:
             exprs = [substitute(expr, source.exprs) for expr in exprs]
             source = source.input
         made = Project(source, tuple(exprs), tuple([rel.names[index] for index in kept]))
-        return Form(made, len(kept), _compact(kept))
+        return Form(made, len(kept), _compact(wanted))
 
     def _join(self, rel: Join, wanted: int) -> Form:
         left, width, in_left = self._tight(rel, wanted, 0)
         right, right_width, in_right = self._tight(rel, wanted, 1)
         old = len(rel.left.schema)
-        positions = dict(in_left)
         across = {old + index: width + position for index, position in in_right.items()}
-        residual = None if rel.residual is None else self._expr(rel.residual, {**positions, **across})
+        both = {**in_left, **across}
+        residual = None if rel.residual is None else self._expr(rel.residual, both)
         joined = Join(
             left,
             right,
@@ -218,13 +232,11 @@ class _Pruning:
             rel.null_equal_count,
             rel.null_aware,
         )
+        if rel.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return Form(joined, width, in_left)
         if rel.kind is JoinKind.MARK:
-            positions[old] = width
-            width += 1
-        elif rel.kind not in (JoinKind.SEMI, JoinKind.ANTI):
-            positions |= across
-            width += right_width
-        return Form(joined, width, positions)
+            return Form(joined, width + 1, {**in_left, old: width})
+        return Form(joined, width + right_width, both)
 
     def _aggregate(self, rel: Aggregate, wanted: int) -> Form:
         width = len(rel.keys)
@@ -239,10 +251,10 @@ class _Pruning:
             (*rel.names[:width], *[rel.names[width + index] for index in kept]),
             rel.grouping_sets,
         )
-        old = [*range(width), *[width + index for index in kept]]
+        left = wanted | (1 << width) - 1
         if rel.grouping_sets is not None:
-            old.append(width + len(rel.aggregates))
-        return Form(grouped, len(old), _compact(old))
+            left |= 1 << width + len(rel.aggregates)
+        return Form(grouped, left.bit_count(), _compact(left))
 
     def _window(self, rel: Window, wanted: int) -> Form:
         form = self._tight(rel, wanted)
@@ -253,7 +265,7 @@ class _Pruning:
         calls = tuple([map_operands(rel.calls[i], lambda e: self._expr(e, form.positions)) for i in kept])
         added = {width + index: form.width + place for place, index in enumerate(kept)}
         made = Window(form.rel, calls, tuple([rel.names[index] for index in kept]))
-        return Form(made, form.width + len(kept), form.positions | added)
+        return Form(made, form.width + len(kept), {**form.positions, **added})
 
     def _unnest(self, rel: Unnest, wanted: int) -> Form:
         form = self._loose(rel, wanted)
@@ -262,7 +274,8 @@ class _Pruning:
         kept = tuple([form.positions[rel.kept[index]] for index in carried])
         lists = tuple([form.positions[place] for place in rel.lists])
         made = Unnest(form.rel, kept, lists, rel.names, rel.keeps_empty, rel.has_ordinality)
-        return Form(made, len(kept) + len(rel.names), _compact([*carried, *range(width, width + len(rel.names))]))
+        left = wanted | (1 << len(rel.names)) - 1 << width
+        return Form(made, left.bit_count(), _compact(left))
 
     def _union(self, rel: Union, wanted: int) -> Form:
         kept = columns_in(wanted)
@@ -278,7 +291,7 @@ class _Pruning:
             if isinstance(made, Project):
                 exprs, made = [substitute(expr, made.exprs) for expr in exprs], made.input
             sources.append(Project(made, tuple(exprs), names))
-        return Form(Union(tuple(sources)), len(kept), _compact(kept))
+        return Form(Union(tuple(sources)), len(kept), _compact(wanted))
 
 
 def _asked(rel: Rel, wanted: int) -> tuple[int, ...]:
@@ -324,13 +337,10 @@ def _everything(rel: Rel) -> int:
     return (1 << len(rel.schema)) - 1
 
 
-def _compact(kept: Sequence[int]) -> Positions:
-    return {old: new for new, old in enumerate(kept)}
-
-
 def _scan(rel: Scan, wanted: int) -> Form:
-    kept = columns_in(wanted | mask_of(rel.filters))
-    positions = _compact(kept)
+    read = wanted | mask_of(rel.filters)
+    kept = columns_in(read)
+    positions = _compact(read)
     columns = tuple([rel.columns[index] for index in kept])
     filters = tuple([remap(part, positions) for part in rel.filters])
     return Form(Scan(rel.table, rel.version, rel.table_schema, columns, filters), len(kept), positions)

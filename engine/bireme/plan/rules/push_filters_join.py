@@ -139,6 +139,8 @@ def _unmatched(rel: Join) -> Rel:
 
 def _sort(rel: Join, parts: Parts) -> _Sorted:
     found = _Sorted()
+    if not parts and rel.residual is None:
+        return found
     width = len(rel.left.schema)
     left_mask = (1 << width) - 1
     for part in conjuncts(rel.residual):
@@ -221,7 +223,7 @@ def _imply(part: Expr, width: int, left_mask: int, found: _Sorted, *, left: bool
 def _transfer(rel: Join, found: _Sorted) -> None:
     """What is known of one key column is known of the other, where only matching rows count."""
     kind = rel.kind
-    if kind is JoinKind.FULL or rel.null_aware:
+    if kind is JoinKind.FULL or rel.null_aware or not (found.left or found.right):
         return
     pairs = [*zip(rel.left_keys, rel.right_keys, strict=True), *found.keys]
     columns = [(a, b) for a, b in pairs if isinstance(a, Column) and isinstance(b, Column)]
@@ -248,10 +250,10 @@ def _copy(part: Expr, across: dict[int, Column], target: dict[Expr, None]) -> No
 
 
 def _rebuilt(pushing: Pushing, rel: Join, found: _Sorted, required: int) -> Rel:
-    pairs = dict.fromkeys([*zip(rel.left_keys, rel.right_keys, strict=True)])
-    keys = [*pairs, *[pair for pair in found.keys if pair not in pairs]] if found.keys else [*pairs]
-    if len(pairs) < len(rel.left_keys):
-        keys = [*zip(rel.left_keys, rel.right_keys, strict=True), *found.keys]
+    keys = [*zip(rel.left_keys, rel.right_keys, strict=True)]
+    if found.keys:
+        known = frozenset(keys)
+        keys += [pair for pair in found.keys if len(known) < len(keys) or pair not in known]
     left_required, right_required = _required(rel, keys, required)
     left = pushing.push(rel.left, tuple(found.left), left_required)
     right = pushing.push(rel.right, tuple(found.right), right_required)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Context, Decimal, Inexact
+from functools import lru_cache
 from typing import Any, Final
 
 from bireme.data.node import Node, node
@@ -50,6 +51,7 @@ class Range(Node):
 
 
 _NONE_OR_ZERO: Final = Range(0, 0)
+_TYPES_KEPT_MAX: Final = 128
 
 
 def scaled(value: Value, kind: DataType) -> int | None:
@@ -59,6 +61,7 @@ def scaled(value: Value, kind: DataType) -> int | None:
     return int(Decimal(value).scaleb(kind.scale, _EXACT).to_integral_exact(context=_EXACT))
 
 
+@lru_cache(_TYPES_KEPT_MAX)
 def type_range(kind: DataType) -> Range | None:
     """What the type can hold; None for types that are not exact numbers."""
     if kind.is_integer:
@@ -96,6 +99,7 @@ class Bounds:
         self._cache = cache
         self._rows: dict[Rel, int | None] = {}
         self._columns: dict[tuple[Rel, int], Range | None] = {}
+        self._values: dict[tuple[Rel, Expr], Range | None] = {}
 
     def rows(self, rel: Rel) -> int | None:
         """At most so many rows does `rel` give; None where nothing is known."""
@@ -115,8 +119,11 @@ class Bounds:
         """Where the values of `expr` over `rel` lie; what leaves its type is an error, so it is no value."""
         if expr.__class__ is Column:
             return self.column(rel, expr.index)
-        natural = type_range(expr.type)
-        return natural and _within(_value_range(self, rel, expr), natural)
+        key = (rel, expr)
+        if key not in self._values:
+            natural = type_range(expr.type)
+            self._values[key] = natural and _within(_value_range(self, rel, expr), natural)
+        return self._values[key]
 
     def table(self, scan: Scan) -> TableStatistics:
         return self._statistics(scan.table, scan.version)

@@ -98,9 +98,11 @@ def remaining(distinct: float, rows_before: float, rows_after: float) -> float:
     """How many of `distinct` values still occur when rows are drawn without regard to the value (Cardenas 1975)."""
     if rows_before <= 0 or distinct <= 0 or rows_after <= 0:
         return min(distinct, max(rows_after, 0.0))
-    kept = min(1.0, rows_after / rows_before)
-    repeats = max(1.0, rows_before / distinct)
-    return max(min(distinct, 1.0), distinct * (1.0 - math.pow(1.0 - kept, repeats)))
+    if rows_after >= rows_before:
+        return distinct
+    repeats = rows_before / distinct if rows_before > distinct else 1.0
+    found = distinct * (1.0 - math.pow(1.0 - rows_after / rows_before, repeats))
+    return max(found, min(distinct, 1.0))
 
 
 def overlap(inner: ColumnEstimate, outer: ColumnEstimate) -> float:
@@ -108,7 +110,8 @@ def overlap(inner: ColumnEstimate, outer: ColumnEstimate) -> float:
     if inner.low is None or inner.high is None or outer.low is None or outer.high is None:
         return 1.0
     width = inner.high - inner.low
-    low, high = max(inner.low, outer.low), min(inner.high, outer.high)
+    low = inner.low if inner.low > outer.low else outer.low
+    high = inner.high if inner.high < outer.high else outer.high
     if low > high:
         return 0.0
     return 1.0 if width <= 0 else (high - low) / width

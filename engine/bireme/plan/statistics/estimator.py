@@ -154,7 +154,8 @@ class Tuples(NamedTuple):
 
 
 def _estimated_rows(estimator: Estimator, rel: Rel) -> float:
-    return min(max(0.0, _ROWS[rel.__class__](estimator, rel)), ROWS_MAX)
+    rows = _ROWS[rel.__class__](estimator, rel)
+    return rows if 0.0 <= rows <= ROWS_MAX else min(max(0.0, rows), ROWS_MAX)
 
 
 def _filter_rows(estimator: Estimator, rel: Filter) -> float:

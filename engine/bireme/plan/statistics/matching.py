@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 # An anti join that should keep nothing is still taken to keep one row in a hundred.
 _ANTI_SHARE_MIN: Final = 0.01
+# Kinds that pad rows without a partner with NULL on the left, and on the right.
+_PADS_LEFT: Final = frozenset({JoinKind.RIGHT, JoinKind.FULL})
+_PADS_RIGHT: Final = frozenset({JoinKind.LEFT, JoinKind.SINGLE, JoinKind.FULL})
 
 
 def key_share(
@@ -30,8 +33,8 @@ def key_share(
 ) -> float:
     """The share of all pairs of rows whose keys are equal."""
     share = 1.0
-    for left_key, right_key in zip(left_keys, right_keys, strict=True):
-        share *= equality(estimator.expression(left, left_key), estimator.expression(right, right_key))
+    for index, left_key in enumerate(left_keys):
+        share *= equality(estimator.expression(left, left_key), estimator.expression(right, right_keys[index]))
     if len(left_keys) < 2:
         return share
     return share * key_correction(estimator, left, right, left_keys, right_keys)
@@ -138,8 +141,7 @@ def join_column(estimator: Estimator, rel: Join, index: int) -> ColumnEstimate:
     if rows < before:
         distinct = min(distinct, remaining(column.distinct, before, rows))
     nulls = column.null_share
-    padded = (JoinKind.RIGHT, JoinKind.FULL) if on_left else (JoinKind.LEFT, JoinKind.SINGLE, JoinKind.FULL)
-    if rel.kind in padded and rows > 0:
+    if rel.kind in (_PADS_LEFT if on_left else _PADS_RIGHT) and rows > 0:
         nulls = max(nulls, 1 - min(1.0, _matched_rows(estimator, rel) / rows))
     changed = expression.with_distinct(column, distinct)
     if nulls == column.null_share and within is column.within:
@@ -150,9 +152,9 @@ def join_column(estimator: Estimator, rel: Join, index: int) -> ColumnEstimate:
 def _partner(rel: Join, on_left: bool, at: int) -> Expr | None:
     """What the column is compared with, when it is a key itself."""
     own, other = (rel.left_keys, rel.right_keys) if on_left else (rel.right_keys, rel.left_keys)
-    for key, partner in zip(own, other, strict=True):
+    for index, key in enumerate(own):
         if key.__class__ is tree.Column and key.index == at:  # type: ignore[attr-defined]
-            return partner
+            return other[index]
     return None
 
 

@@ -69,11 +69,10 @@ class Samples:
 
     def column(self, origin: Origin) -> ColumnEstimate:
         """An estimate of a column over its whole table."""
-        key = ("column", origin.table, origin.version, origin.column)
-        found: ColumnEstimate | None = self._cache.get(key)
+        found: ColumnEstimate | None = self._cache.get(origin)
         if found is None:
             found = self._estimate(origin)
-            self._cache.put(key, found)
+            self._cache.put(origin, found)
         return found
 
     def follows_file(self, origin: Origin) -> bool:

@@ -49,15 +49,15 @@ def chain_of(estimator: Estimator, rel: Rel) -> Chain | None:
             if below.outputs is not None:
                 parts = [tree.substitute(part, below.outputs) for part in parts]
             return Chain(below.scan, tuple(dict.fromkeys((*below.conditions, *parts))), below.outputs)
-        case Project(source, exprs):
-            below = estimator.chain(source)
+        case Project():
+            below = estimator.chain(rel.input)
             if below is None:
                 return None
             outputs = below.outputs
             return Chain(
                 below.scan,
                 below.conditions,
-                exprs if outputs is None else tuple([tree.substitute(e, outputs) for e in exprs]),
+                rel.exprs if outputs is None else tuple([tree.substitute(e, outputs) for e in rel.exprs]),
             )
         case _:
             return None
