@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import itertools
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import duckdb
@@ -14,7 +16,7 @@ from support.rows import difference
 from bireme.data.schema import Schema
 from bireme.data.types import FLOAT64, HUGEINT, INT32, INT64, STRING, Field, decimal
 from bireme.errors import ArgumentFault, NameFault, SyntaxFault, Unsupported
-from bireme.frontend.catalog import TableCatalog
+from bireme.frontend.catalog import Table, TableCatalog
 from bireme.frontend.sql import bind_sql
 from bireme.plan import tree
 from bireme.plan.expr import Call, Literal
@@ -40,6 +42,39 @@ def literals(plan: Rel) -> list[Literal]:
         for part in tree.walk(expr)
         if isinstance(part, Literal)
     ]
+
+
+def test_texts_are_read_on_several_threads_and_after_faults(catalog: TableCatalog) -> None:
+    def reads(number: int) -> bool:
+        text = f"SELECT a + {number} AS x{number} FROM t WHERE s = 'y{number}'"
+        expected = bind_sql(text, catalog)
+        for _ in range(20):
+            with pytest.raises(SyntaxFault):
+                bind_sql(f"SELECT ((a + {number} FROM t", catalog)
+            if bind_sql(text, catalog) is not expected or expected.schema.names != (f"x{number}",):
+                return False
+        return True
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(reads, range(16)))
+
+
+class _Changing:
+    """A catalog of one table that is another one whenever it is asked for."""
+
+    def __init__(self) -> None:
+        self.versions = itertools.count()
+
+    def find(self, name: str) -> Table | None:
+        return Table(name, f"version{next(self.versions)}", Schema((Field("a", INT64),)))
+
+    def names(self) -> list[str]:
+        return []
+
+
+def test_a_statement_sees_one_version_of_a_table() -> None:
+    plan = bind_sql("SELECT x.a FROM t AS x, t AS y WHERE EXISTS (SELECT * FROM t)", _Changing())
+    assert {rel.version for rel in tree.relations(plan) if isinstance(rel, Scan)} == {"version0"}
 
 
 def test_question_marks_take_values_in_the_order_of_the_text(catalog: TableCatalog) -> None:

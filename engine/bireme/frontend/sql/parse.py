@@ -81,6 +81,13 @@ class _Reader:
 _IDLE: Final[deque[_Reader]] = deque(maxlen=_IDLE_MAX)
 
 
+def _taken() -> _Reader:
+    try:
+        return _IDLE.pop()  # another thread may have taken the last one just now
+    except IndexError:
+        return _Reader()
+
+
 def parse(text: str, dialect: str = DIALECT) -> Parsed:
     """Parses the one query in `text`.
 
@@ -89,7 +96,7 @@ def parse(text: str, dialect: str = DIALECT) -> Parsed:
     if dialect.lower() != DIALECT:
         text = _translate(text, dialect)
     try:
-        reader = _IDLE.pop() if _IDLE else _Reader()
+        reader = _taken()
         tokens, kinds = lexemes.separate(reader.tokenizer.tokenize(text))
         _check_start(tokens, text)
         lexemes.check(tokens, kinds, text)

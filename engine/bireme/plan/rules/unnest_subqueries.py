@@ -83,9 +83,7 @@ class Subqueries:
 
     def replace(self, rel: Rel) -> Rel:
         """`rel` with `Apply` for every subquery expression and dependent join; its columns stay."""
-        if not holds_dependent(rel):
-            return rel
-        found = self._done.get(rel)
+        found = self._done.get(rel) if holds_dependent(rel) else rel
         if found is None:
             rebuilt = with_inputs(rel, [self.replace(source) for source in rel.inputs])
             if subplans(rebuilt):
