@@ -1,9 +1,8 @@
 // Relations as graphs: what they read, and plans rebuilt from their leaves up. What visits relations visits a
 // shared one once; the plans of subqueries in their expressions are visited only where that is said.
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
+#include "nodes/node_map.hpp"
 #include "nodes/traversal.hpp"
 
 namespace bireme::nodes {
@@ -55,10 +54,10 @@ class Visit {
     Node* const node = asked(plan);
     const Depth depth;
     if (node == nullptr || !depth || !found_) return false;
-    if (seen_.contains(node)) return true;
+    if (seen_.find(node) != nullptr) return true;
     const auto enter = [&](PyObject* inner) { return visit(inner); };
     if (!each_input(node, enter) || (subqueries_ && !each_subplan(node, enter))) return false;
-    seen_.insert(node);
+    seen_.add(node, true);
     return PyList_Append(found_.get(), plan) == 0;
   }
 
@@ -66,7 +65,7 @@ class Visit {
 
  private:
   bool subqueries_;
-  std::unordered_set<Node*> seen_;
+  NodeMap<bool> seen_;
   Ref found_;
 };
 
@@ -83,6 +82,11 @@ PyObject* relations(PyObject*, PyObject* args, PyObject* kwargs) {
 
 // Finds the relations that several others read.
 class Readers {
+  struct Known {
+    int matters;
+    bool twice;
+  };
+
  public:
   explicit Readers(PyObject* among) : among_(among), found_(PyList_New(0)) {}
 
@@ -91,10 +95,9 @@ class Readers {
     Node* const node = asked(plan);
     const Depth depth;
     if (node == nullptr || !depth || !found_) return -1;
-    const auto known = matters_.find(node);
-    if (known != matters_.end()) {
-      const bool is_new = twice_.insert(node).second && known->second == 1;
-      return is_new && PyList_Append(found_.get(), plan) != 0 ? -1 : known->second;
+    if (Known* const known = known_.find(node)) {
+      const bool is_new = !std::exchange(known->twice, true) && known->matters == 1;
+      return is_new && PyList_Append(found_.get(), plan) != 0 ? -1 : known->matters;
     }
     int matters = 1;
     if (among_ != Py_None) matters = PySequence_Contains(among_, reinterpret_cast<PyObject*>(Py_TYPE(plan)));
@@ -107,7 +110,7 @@ class Readers {
     if (!each_input(node, read) || !each_subplan(node, [&](PyObject* inner) { return visit(inner) >= 0; })) {
       return -1;
     }
-    matters_[node] = matters;
+    known_.add(node, {matters, false});
     return matters;
   }
 
@@ -116,8 +119,7 @@ class Readers {
  private:
   PyObject* among_;
   Ref found_;
-  std::unordered_map<Node*, int> matters_;
-  std::unordered_set<Node*> twice_;
+  NodeMap<Known> known_;
 };
 
 // read_twice(plan, among=None): the relations that several others read; with `among`, those that are of such
@@ -212,19 +214,18 @@ class Rebuild {
     Node* const node = asked(plan);
     const Depth depth;
     if (node == nullptr || !depth) return nullptr;
-    const auto known = done_.find(node);
-    if (known != done_.end()) return Ref::of(known->second.get()).release();
+    if (const Ref* const known = done_.find(node)) return known->shared();
     const auto rebuild = [&](PyObject* inner) { return visit(inner); };
     const Ref over(over_inputs(node, rebuild));
     const Ref whole(over ? with_subplans(reinterpret_cast<Node*>(over.get()), rebuild) : nullptr);
     Ref made(whole ? PyObject_CallFunctionObjArgs(change_, whole.get(), nullptr) : nullptr);
     if (!made) return nullptr;
-    return done_.emplace(node, std::move(made)).first->second.shared();
+    return done_.add(node, std::move(made)).shared();
   }
 
  private:
   PyObject* change_;
-  std::unordered_map<Node*, Ref> done_;
+  NodeMap<Ref> done_;
 };
 
 // map_relations(plan, change): the plan rebuilt, `change` applied once to each relation, also in plans of

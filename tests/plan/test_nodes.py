@@ -16,7 +16,7 @@ from bireme.data import node
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL, FLOAT64, INT64, STRING, DataType, Field, Kind, decimal
 from bireme.plan.expr import Call, Column, Expr, Literal, OuterColumn, ScalarSubquery
-from bireme.plan.relation import DependentJoin, Filter, Join, JoinKind, Limit, Union, Values
+from bireme.plan.relation import DependentJoin, Filter, Join, JoinKind, Limit, Rel, Union, Values
 from bireme.plan.tree import column_mask, columns_in, equal, mask_of, remap, shift, substitute, with_inputs
 
 # As in native/nodes/table.hpp.
@@ -198,6 +198,22 @@ def test_a_relation_is_read_twice_where_two_relations_or_subqueries_read_it() ->
     assert node.read_twice(Union((rows, limit, limit))) == {rows, limit}
     assert node.read_twice(Union((rows, limit, limit)), {Limit}) == {limit}
     assert node.read_twice(Limit(limit, 2)) == frozenset()
+
+
+def test_each_of_many_relations_is_visited_once() -> None:
+    rows = Values(((Literal(1, INT64),),), Schema((Field("x", INT64),)))
+    branches: list[Rel] = [Limit(Limit(rows, number), 1) for number in range(1, 500)]
+    plan = Union(tuple(branches * 2))
+    assert len(node.relations(plan)) == len(set(node.relations(plan))) == 2 * 499 + 2
+    assert node.read_twice(plan) == {rows, *branches}
+    visited: list[Rel] = []
+
+    def visit(rel: Rel) -> Rel:
+        visited.append(rel)
+        return rel
+
+    assert node.map_relations(plan, visit) is plan
+    assert visited == node.relations(plan)
 
 
 def test_joins_and_what_is_read_for_each_row_are_known_of_all_that_reads_them() -> None:
