@@ -17,6 +17,7 @@ from bireme.plan.context import PlanContext
 from bireme.plan.optimize import RULES, optimize
 from bireme.plan.relation import Rel
 from bireme.plan.rules.split_distinct import split_distinct
+from bireme.plan.rules.unnest import unnest
 from bireme.plan.verify import Stage, verify
 
 Suite = tuple[duckdb.DuckDBPyConnection, TableCatalog, PlanContext]
@@ -46,8 +47,9 @@ def optimized(plan: Rel, context: PlanContext) -> Rel:
     verify(plan, Stage.BOUND)
     for rule in RULES:
         plan = rule(plan, context)
-        split = RULES.index(rule) >= RULES.index(split_distinct)
-        verify(plan, Stage.OPTIMIZED if split else Stage.UNNESTED, like=bound)
+        done = RULES.index(rule)
+        unnested, split = done >= RULES.index(unnest), done >= RULES.index(split_distinct)
+        verify(plan, Stage.OPTIMIZED if split else Stage.UNNESTED if unnested else Stage.BOUND, like=bound)
     return plan
 
 

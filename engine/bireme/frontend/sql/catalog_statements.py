@@ -14,7 +14,7 @@ from bireme.frontend.sql.context import Block, Query
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.plan.expr import Literal
 from bireme.plan.functions.encodings import type_name
-from bireme.plan.relation import Scan, Values
+from bireme.plan.relation import Values
 
 # The columns of DuckDB's answer. Keys, defaults and extras belong to tables that can be changed.
 _COLUMNS: Final = ("column_name", "column_type", "null", "key", "default", "extra")
@@ -26,7 +26,7 @@ def describe(node: Node, block: Block) -> Query:
     if node.args.get("as_json"):
         raise Unsupported("DESCRIBE AS JSON is not supported")
     query = block.statement.bind_query(node.args["this"], block)
-    is_table = isinstance(query.relation, Scan)  # of what a query computes nothing is declared
+    is_table = node.args["this"].__class__ is exp.Table  # of what a query computes nothing is declared
     fields = zip(query.names, query.types, query.relation.schema.fields, strict=True)
     return _texts(
         _COLUMNS,
