@@ -57,7 +57,9 @@ uint8_t held_itself(Node* node) {
     case Role::kType: {
       const bool is_long = PyLong_AsLong(node->fields()[1]) > kDecimal64Digits;
       PyErr_Clear();  // as below
-      return is_long ? kHoldsDecimal128 : kHoldsNothing;
+      PyObject* const children = node->fields().back();
+      const bool is_nested = PyTuple_Check(children) && tuple_size(children) != 0;
+      return (is_long ? kHoldsDecimal128 : kHoldsNothing) | (is_nested ? kHoldsNested : kHoldsNothing);
     }
     case Role::kJoin:
       return kHoldsJoin;

@@ -27,7 +27,7 @@ enum class Role {
   kReference,  // an expression that stands for the input's column at the position that is its first field
   kSubquery,   // an expression over a plan
   kCarrier,    // holds expressions, and is none
-  kType,       // a type of columns: its second field is the digits of a decimal
+  kType,       // a type of columns: its second field is the digits of a decimal, its last what it is made of
   kCall,       // an expression of a function, whose name is the first field, of the second
   kJoin,       // a relation of pairs of rows
   kDependent,  // a relation of pairs of rows, of which the second is read anew for each of the first
@@ -41,6 +41,7 @@ enum Holds : uint8_t {
   kHoldsJoin = 2,
   kHoldsDependent = 4,  // a relation or an expression that is read anew for each row
   kHoldsOuter = 8,      // a column of a row around a subquery
+  kHoldsNested = 16,    // a type that is made of others
 };
 
 // A class of nodes; such classes live as long as the process.

@@ -230,6 +230,7 @@ PyMethodDef functions[] = {
     {"holds_join", holds<kHoldsJoin>, METH_O, nullptr},
     {"holds_dependent", holds<kHoldsDependent>, METH_O, nullptr},
     {"holds_outer", holds<kHoldsOuter>, METH_O, nullptr},
+    {"holds_nested", holds<kHoldsNested>, METH_O, nullptr},
     {"map_operands", of_two(map_operands), METH_FASTCALL, nullptr},
     {"map_expr", of_two(map_expr), METH_FASTCALL, nullptr},
     {"remap", of_two(remap), METH_FASTCALL, nullptr},

@@ -235,6 +235,14 @@ def test_joins_and_what_is_read_for_each_row_are_known_of_all_that_reads_them() 
         assert [node.holds_outer(made(plan)) for plan in plans] == [plan is outer for plan in plans]
 
 
+def test_nested_types_are_known_of_all_that_reads_them() -> None:
+    lists = DataType(Kind.LIST, children=(Field("", INT64),))
+    rows = [Values(((Literal(None, kind),),), Schema((Field("x", kind),))) for kind in (INT64, lists)]
+    assert [node.holds_nested(each) for each in (INT64, lists, *rows)] == [False, True, False, True]
+    assert node.holds_nested(Limit(Union(tuple(rows)), 1))
+    assert not node.holds_nested(Limit(rows[0], 1))
+
+
 def test_long_decimals_are_known_of_all_that_reads_them() -> None:
     long, short = decimal(19, 2), decimal(18, 2)
     rows = [Values(((Literal(None, kind),),), Schema((Field("x", kind),))) for kind in (short, long)]

@@ -80,6 +80,9 @@ def holds_dependent(node: Node, /) -> bool:
 def holds_outer(node: Node, /) -> bool:
     """The same for columns of a row around, also where that is in the node, too."""
 
+def holds_nested(node: Node, /) -> bool:
+    """Whether a list, struct or map is the type of anything in the node or in what it reads."""
+
 def map_operands(node: _Node, change: Callable[[Any], Any], /) -> _Node:
     """The node with each expression directly in it changed."""
 

@@ -37,6 +37,7 @@ holds_decimal128 = _nodes.holds_decimal128
 holds_join = _nodes.holds_join
 holds_dependent = _nodes.holds_dependent
 holds_outer = _nodes.holds_outer
+holds_nested = _nodes.holds_nested
 map_operands = _nodes.map_operands
 map_expr = _nodes.map_expr
 remap = _nodes.remap
@@ -54,9 +55,9 @@ class Role(IntEnum):
 
     A REFERENCE is an expression that stands for the input's column at the position that is its first field, a SUBQUERY
     one over a plan. A CARRIER holds expressions without being one. Of a TYPE the second field is the number of
-    digits. A CALL is an expression of a function, whose name is the first field, of those in the second. A JOIN is a
-    relation of pairs of rows of two others; a DEPENDENT one reads the second of them anew for each row of the first.
-    An OUTER expression stands for a column of such a row.
+    digits, and the last one the fields that it is made of. A CALL is an expression of a function, whose name is the
+    first field, of those in the second. A JOIN is a relation of pairs of rows of two others; a DEPENDENT one reads the
+    second of them anew for each row of the first. An OUTER expression stands for a column of such a row.
     """
 
     OTHER = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from bireme.data.node import holds_nested
 from bireme.data.types import BINARY, DataType, list_of
 from bireme.errors import Unsupported
 from bireme.plan.context import PlanContext
@@ -23,7 +24,7 @@ _CHOOSING: Final = frozenset({"min", "max", "mode"})
 
 def spell_nested_keys(plan: Rel, _: PlanContext) -> Rel:
     """`plan` without keys that are lists or structs."""
-    return map_where(plan, _has_nested_keys, _spelt)
+    return map_where(plan, _has_nested_keys, _spelt) if holds_nested(plan) else plan
 
 
 def _has_nested_keys(rel: Rel) -> bool:
