@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from bireme.backends.reference.lists import by_row, element_key, element_order, not_null
+from bireme.backends.reference.lists import EXACT, by_row, element_key, element_order, not_null
 from bireme.errors import DomainFault, OutOfRoom
 from bireme.plan.expr import Call
 
@@ -99,8 +99,8 @@ def _median(values: Sequence[Any]) -> Any:
         case _ if low == high or isinstance(low, str):
             return low
         case Decimal():
-            between = low + (high - low) / 2
-            return between.quantize(low, rounding="ROUND_DOWN")
+            between = EXACT.divide(EXACT.add(low, high), Decimal(2))
+            return between.quantize(low, rounding="ROUND_DOWN", context=EXACT)
         case datetime.datetime():
             return low + datetime.timedelta(microseconds=(high - low) // datetime.timedelta(microseconds=1) // 2)
     return low + (high - low) * 0.5

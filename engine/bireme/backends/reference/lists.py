@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
+from functools import reduce
 from typing import Any, Final
 
 import numpy as np
@@ -25,6 +26,8 @@ from bireme.plan.expr import Call
 Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
 
 _SERIES_MAX: Final = 1 << 24
+# Room for sums of decimals of 38 digits.
+EXACT: Final = Context(prec=80)
 
 
 def by_row(compute: Callable[..., Any], *, strict: bool = True) -> Evaluator:
@@ -156,7 +159,7 @@ def _sum(call: Call, args: list[pa.Array]) -> pa.Array:
             return None
         if call.type.is_float:
             return sum(found)
-        exact = sum(map(Decimal, found))
+        exact = Decimal(sum(found)) if isinstance(found[0], int) else exact_sum(found)
         if abs(exact) >= 10 ** (call.type.precision - call.type.scale):
             raise Overflow(f"list_sum of {exact} leaves the range of {call.type}; cast to double first")
         return exact
@@ -164,12 +167,19 @@ def _sum(call: Call, args: list[pa.Array]) -> pa.Array:
     return by_row(total)(call, args)
 
 
+def exact_sum(values: Sequence[Decimal]) -> Decimal:
+    """The sum of decimals, whose own addition keeps 28 digits."""
+    return reduce(EXACT.add, values, Decimal(0))
+
+
 def _average(values: Sequence[Any]) -> float | None:
     found = not_null(values)
     if not found:
         return None
     # Whole numbers are divided exactly, and rounded once.
-    return sum(found) / len(found) if isinstance(found[0], int) else float(sum(found)) / len(found)
+    if isinstance(found[0], Decimal):
+        return float(exact_sum(found)) / len(found)
+    return float(sum(found) / len(found))
 
 
 def _series(is_open: bool) -> Callable[..., list[int]]:
