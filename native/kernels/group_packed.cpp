@@ -307,6 +307,20 @@ void PackedIndex::add_words_by_cell(const KeyVector& keys, const uint64_t* place
   many_new_ = (next - before) * 16 > keys.rows;
 }
 
+// The entries that keys with these hashes are likely to have, brought into the cache if they are not likely to
+// be there.
+template <int W>
+void PackedIndex::guess(const uint32_t* hashes, int64_t rows, uint32_t* entries) const {
+  if (size() <= kPrefetchEntries) {
+    std::fill(entries, entries + rows, kNoEntry);
+    return;
+  }
+  slots_.guess(hashes, rows, entries);
+  for (int64_t row = 0; row < rows; ++row) {
+    if (entries[row] != kNoEntry) __builtin_prefetch(keys_.data() + int64_t{entries[row]} * W);
+  }
+}
+
 template <int W>
 void PackedIndex::add_by_hash(const KeyVector& keys, uint32_t* entries) {
   uint64_t words[kVectorRows * W];
@@ -314,17 +328,13 @@ void PackedIndex::add_by_hash(const KeyVector& keys, uint32_t* entries) {
   slots_.reserve(int64_t{size()} + keys.rows);
   pack<W>(keys, words);
   for (int64_t row = 0; row < keys.rows; ++row) hashes[row] = hash_key<W>(words + row * W);
-  if (size() > kPrefetchEntries) {
-    for (int64_t row = 0; row < keys.rows; ++row) slots_.prefetch(hashes[row]);
-    for (int64_t row = 0; row < keys.rows; ++row) {
-      const uint32_t entry = slots_.peek(hashes[row]);
-      if (entry != kNoEntry) __builtin_prefetch(keys_.data() + int64_t{entry} * W);
-    }
-  }
+  guess<W>(hashes, keys.rows, entries);
   for (int64_t row = 0; row < keys.rows; ++row) {
     const uint64_t* key = words + row * W;
+    const auto is_key = [&](uint32_t entry) { return equal_keys<W>(keys_.data() + int64_t{entry} * W, key); };
+    if (entries[row] != kNoEntry && is_key(entries[row])) continue;
     entries[row] = slots_.find_or_make(
-        hashes[row], [&](uint32_t entry) { return equal_keys<W>(keys_.data() + int64_t{entry} * W, key); },
+        hashes[row], is_key,
         [&] {
           const uint32_t entry = size();
           for (int word = 0; word < W; ++word) keys_.append(key[word]);
@@ -343,17 +353,11 @@ void PackedIndex::find_by_hash(const KeyVector& keys, uint32_t* entries) const {
   }
   pack<W>(keys, words);
   for (int64_t row = 0; row < keys.rows; ++row) hashes[row] = hash_key<W>(words + row * W);
-  if (size() > kPrefetchEntries) {
-    for (int64_t row = 0; row < keys.rows; ++row) slots_.prefetch(hashes[row]);
-    for (int64_t row = 0; row < keys.rows; ++row) {
-      const uint32_t entry = slots_.peek(hashes[row]);
-      if (entry != kNoEntry) __builtin_prefetch(keys_.data() + int64_t{entry} * W);
-    }
-  }
+  guess<W>(hashes, keys.rows, entries);
   for (int64_t row = 0; row < keys.rows; ++row) {
     const uint64_t* key = words + row * W;
-    entries[row] = slots_.find(
-        hashes[row], [&](uint32_t entry) { return equal_keys<W>(keys_.data() + int64_t{entry} * W, key); });
+    const auto is_key = [&](uint32_t entry) { return equal_keys<W>(keys_.data() + int64_t{entry} * W, key); };
+    if (entries[row] == kNoEntry || !is_key(entries[row])) entries[row] = slots_.find(hashes[row], is_key);
   }
 }
 

@@ -41,12 +41,11 @@ class Slots {
     if (capacity != slots_.size()) grow(capacity);
   }
 
-  void prefetch(uint32_t hash) const { __builtin_prefetch(slots_.data() + (hash >> shift_)); }
-
-  // The entry whose slot a look at `hash` meets first, to be prefetched; kNoEntry if there is none.
-  uint32_t peek(uint32_t hash) const {
-    const uint64_t slot = slots_[hash >> shift_];
-    return static_cast<uint32_t>(slot) == hash ? static_cast<uint32_t>(slot >> 32) : kNoEntry;
+  // For each hash the first entry that has it, kNoEntry where none does: what a search will find, unless two
+  // keys share a hash. It looks at no keys, so those of all rows can be brought up before any is looked at.
+  void guess(const uint32_t* hashes, int64_t rows, uint32_t* entries) const {
+    for (int64_t row = 0; row < rows; ++row) prefetch(hashes[row]);
+    for (int64_t row = 0; row < rows; ++row) entries[row] = find(hashes[row], [](uint32_t) { return true; });
   }
 
   // The entry with this hash for which equal(entry) holds, or kNoEntry.
@@ -88,6 +87,8 @@ class Slots {
     while (entries * 8 > capacity * 5) capacity *= 2;
     return capacity;
   }
+
+  void prefetch(uint32_t hash) const { __builtin_prefetch(slots_.data() + (hash >> shift_)); }
 
   void grow(int64_t capacity) {
     Cells<uint64_t> larger;

@@ -2,6 +2,7 @@
 // number.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -135,11 +136,17 @@ class TextIndex {
     texts_.reserve(texts_.size() + count);
   }
 
-  uint32_t find(const Text& text, uint32_t hash) const {
+  uint32_t find(const Text& text, uint32_t hash) const { return find(text, hash, kNoEntry); }
+  uint32_t find_or_add(const Text& text, uint32_t hash) { return find_or_add(text, hash, kNoEntry); }
+
+  // The same where `guess` has a say in which entry is looked at first.
+  uint32_t find(const Text& text, uint32_t hash, uint32_t guess) const {
+    if (guess != kNoEntry && texts_[guess] == text) return guess;
     return slots_.find(hash, [&](uint32_t entry) { return texts_[entry] == text; });
   }
 
-  uint32_t find_or_add(const Text& text, uint32_t hash) {
+  uint32_t find_or_add(const Text& text, uint32_t hash, uint32_t guess) {
+    if (guess != kNoEntry && texts_[guess] == text) return guess;
     return slots_.find_or_make(
         hash, [&](uint32_t entry) { return texts_[entry] == text; },
         [&] {
@@ -148,18 +155,21 @@ class TextIndex {
         });
   }
 
-  // Brings what searches will look at first into the cache, if it is not likely to be there.
-  void prefetch_all(const uint32_t* hashes, int64_t rows) const {
-    if (size() < kPrefetchEntries) return;
-    for (int64_t row = 0; row < rows; ++row) slots_.prefetch(hashes[row]);
+  // The entries that texts with these hashes are likely to have, and brings those into the cache if they are
+  // not likely to be there.
+  void guess(const uint32_t* hashes, int64_t rows, uint32_t* entries) const {
+    if (size() < kPrefetchEntries) {
+      std::fill(entries, entries + rows, kNoEntry);
+      return;
+    }
+    slots_.guess(hashes, rows, entries);
     for (int64_t row = 0; row < rows; ++row) {
-      const uint32_t entry = slots_.peek(hashes[row]);
-      if (entry != kNoEntry) __builtin_prefetch(&texts_[entry]);
+      if (entries[row] != kNoEntry) __builtin_prefetch(&texts_[entries[row]]);
     }
     for (int64_t row = 0; row < rows; ++row) {
-      const uint32_t entry = slots_.peek(hashes[row]);
-      if (entry != kNoEntry && texts_[entry].length > Text::kInlineMax)
-        __builtin_prefetch(texts_[entry].data());
+      if (entries[row] == kNoEntry) continue;
+      const Text& text = texts_[entries[row]];
+      if (text.length > Text::kInlineMax) __builtin_prefetch(text.data());
     }
   }
 
