@@ -146,16 +146,29 @@ void Extremes::add_wides(const Column& column, const int64_t* rows, const uint32
   }
 }
 
-void Extremes::add_texts(const Column& column, const int64_t* rows, const uint32_t* groups, int64_t count) {
+void Extremes::add_text(const Text& text, uint32_t group) {
+  const Text& kept = values_.text(group);
   const bool smallest = side_ == Side::Smallest;
+  if (seen_[group] != 0 && !(smallest ? text_less(text, kept) : text_less(kept, text))) return;
+  values_.keep_text(group, text);
+  seen_[group] = 1;
+}
+
+// What a code stands for is compared once a batch: the extreme of the one group only moves away from it.
+void Extremes::add_codes_to_one(const Column& column, const int64_t* rows, int64_t count) {
+  if (beaten_.empty()) beaten_.assign(static_cast<size_t>(column.dictionary->rows), 0);
+  const int32_t* codes = column.codes();
   for (int64_t index = 0; index < count; ++index) {
-    const Text text = text_of(column, rows[index]);
-    const uint32_t group = groups[index];
-    const Text& kept = values_.text(group);
-    if (seen_[group] != 0 && !(smallest ? text_less(text, kept) : text_less(kept, text))) continue;
-    values_.keep_text(group, text);
-    seen_[group] = 1;
+    uint8_t& beaten = beaten_[static_cast<size_t>(codes[rows[index]])];
+    if (beaten != 0) continue;
+    beaten = 1;
+    add_text(text_of(column, rows[index]), 0);
   }
+}
+
+void Extremes::add_texts(const Column& column, const int64_t* rows, const uint32_t* groups, int64_t count) {
+  if (column.is_dictionary() && seen_.size() == 1) return add_codes_to_one(column, rows, count);
+  for (int64_t index = 0; index < count; ++index) add_text(text_of(column, rows[index]), groups[index]);
 }
 
 void Extremes::add(const Column& column, const int64_t* rows, const uint32_t* groups, int64_t count) {

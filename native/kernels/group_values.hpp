@@ -62,6 +62,8 @@ class Extremes {
   Extremes(const Type& type, Side side) : side_(side), values_(type) {}
 
   void grow(int64_t groups);
+  // Says that the columns of `add` are others from now on.
+  void begin_batch() { beaten_.clear(); }
   // Takes the values of `rows[i]` (all valid) for `groups[i]`.
   void add(const Column& column, const int64_t* rows, const uint32_t* groups, int64_t count);
   int64_t nbytes() const { return values_.nbytes() + seen_.nbytes(); }
@@ -73,11 +75,14 @@ class Extremes {
   void add_words(const Column& column, const int64_t* rows, const uint32_t* groups, int64_t count);
   template <bool Largest>
   void add_wides(const Column& column, const int64_t* rows, const uint32_t* groups, int64_t count);
+  void add_text(const Text& text, uint32_t group);
   void add_texts(const Column& column, const int64_t* rows, const uint32_t* groups, int64_t count);
+  void add_codes_to_one(const Column& column, const int64_t* rows, int64_t count);
 
   Side side_;
   ValueCells values_;
   Cells<uint8_t> seen_;
+  std::vector<uint8_t> beaten_;  // by code, of a batch's dictionary: whether the only group knows it
 };
 
 // The value at the lowest or highest position, also where it is NULL; or any that is not NULL.

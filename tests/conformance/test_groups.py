@@ -402,3 +402,42 @@ def test_first_and_last_follow_positions_not_calls(backend: Kernels) -> None:
         column = pa.array([value], pa.int32())
         table.update(pa.record_batch([column, column], names=["a", "b"]), position)
     assert finished(table, spec) == [(1, 3, 3)]
+
+
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_extremes_of_encoded_texts_of_all_rows(backend: Kernels, name: str) -> None:
+    """Every batch has a dictionary of its own, in which codes mean something else; some entries are NULL."""
+    spec = spec_of([], [(name, t.STRING)])
+    table = backend.group_table(spec)
+    rng = np.random.default_rng(3)
+    seen: list[str] = []
+    for size in (3, 50, 1, 7, 400):
+        entries = [f"{text:06x}" for text in rng.integers(0, 1 << 24, size)]
+        codes = pa.array(rng.integers(-1, size + 1, 3_000), pa.int32(), mask=rng.random(3_000) < 0.1)
+        codes = pa.array([code if code is not None and code >= 0 else None for code in codes.to_pylist()], pa.int32())
+        column = pa.DictionaryArray.from_arrays(codes, pa.array([*entries, None]))
+        table.update(pa.RecordBatch.from_arrays([column], ["c0"]), 0)
+        seen += [text for text in column.to_pylist() if text is not None]
+    assert finished(table, spec) == [(min(seen) if name == "min" else max(seen), 5 * 3_000)]
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_more_keys_than_stay_in_the_cache(backend: Kernels, width: int) -> None:
+    """Keys are looked for ahead of their rows then: short and long texts, and pairs of numbers, some new, some not."""
+    rng = np.random.default_rng(width)
+    kinds = [t.STRING] if width == 1 else [t.INT64, t.FLOAT64]
+    spec = spec_of(kinds, [("sum", t.INT32)])
+    table = backend.group_table(spec)
+    parts = []
+    for numbers in (np.arange(17_000), rng.integers(0, 24_000, 6_000)):
+        if width == 1:
+            columns = [pa.array([str(n) if n % 2 else f"a text that is long {n}" for n in numbers])]
+        else:
+            columns = [pa.array(numbers * 999_983), pa.array(numbers % 17 / 4)]
+        values = pa.array(rng.integers(-5, 6, len(numbers)), pa.int32())
+        names = [f"c{place}" for place in range(width + 1)]
+        parts.append(input_of(pa.RecordBatch.from_arrays([*columns, values], names), spec))
+        table.update(parts[-1], 0)
+    grouped = pa.Table.from_batches(parts).group_by(names[:width], use_threads=False)
+    wanted = grouped.aggregate([(names[width], "sum"), (names[0], "count")]).combine_chunks()
+    assert sorted(finished(table, spec)) == sorted(rows_of(wanted.columns))

@@ -23,6 +23,7 @@ from bireme.plan.rules.simplify import simplify
 from bireme.plan.rules.spell_aggregates import spell_aggregates
 from bireme.plan.rules.spell_nested_keys import spell_nested_keys
 from bireme.plan.rules.split_distinct import split_distinct
+from bireme.plan.rules.stated_answers import stated_answers
 from bireme.plan.rules.unnest import unnest
 
 Rule = Callable[[Rel, PlanContext], Rel]
@@ -38,6 +39,7 @@ RULES: Final[tuple[Rule, ...]] = (
     share_sums,
     order_joins,
     prune_columns,
+    stated_answers,
     narrow_decimals,
     late_columns,
 )

@@ -1,7 +1,8 @@
 """Moments: covariance, correlation, regression, skewness and kurtosis, from variances, means and sums of powers.
 
-With a = var(x + y) and b = var(x - y) the covariance is (a - b) / 4. Means may be as large as they like, but where x
-varies 10^k times as much as y, k of the 16 digits are lost. Skewness and kurtosis come from sums of powers, as in
+With a = var(x + y) and b = var(x - y) the covariance is (a - b) / 4; where var(x) and var(y) are there, it is half of
+what a is more than both. Means may be as large as they like, but where x varies 10^k times as much as y, k of the 16
+digits are lost. Skewness and kurtosis come from sums of powers, as in
 DuckDB.
 """
 
@@ -52,13 +53,17 @@ def _covariance_of(columns: Sequence[Expr]) -> Expr:
 
 
 def _correlation(call: Aggregation, rel: Aggregate, numbers: Numbers) -> Spelling:
-    return Spelling([*_variance_of_sum(call, rel, "var_pop"), *_of_each(call, rel, "var_pop")], _correlation_of)
+    spreads = [*_variance_of_sum(call, rel, "var_pop")[:1], *_of_each(call, rel, "var_pop")]
+    return Spelling(spreads, lambda columns: _correlation_of(*columns))
 
 
-def _correlation_of(columns: Sequence[Expr]) -> Expr:
-    """NaN where one variable is constant: the digits that are lost must not look like a correlation."""
-    scale = scalar("*", scalar("sqrt", columns[2]), scalar("sqrt", columns[3]))
-    quotient = scalar("/", _covariance_of(columns), scale)
+def _correlation_of(of_sum: Expr, of_first: Expr, of_second: Expr) -> Expr:
+    """From three variances. NaN where one variable is constant: the digits that are lost must not look like a
+    correlation.
+    """
+    scale = scalar("*", scalar("sqrt", of_first), scalar("sqrt", of_second))
+    twice = scalar("-", scalar("-", of_sum, of_first), of_second)
+    quotient = scalar("/", scalar("*", twice, double(0.5)), scale)
     return Case(((scalar("=", scale, double(0.0)), double(math.nan)),), quotient, FLOAT64)
 
 
@@ -83,7 +88,7 @@ def _intercept(columns: Sequence[Expr]) -> Expr:
 
 
 def _fit(columns: Sequence[Expr]) -> Expr:
-    square = scalar("power", _correlation_of(columns), double(2.0))
+    square = scalar("power", _correlation_of(columns[0], columns[2], columns[3]), double(2.0))
     flat = scalar("=", columns[2], double(0.0))
     vertical = scalar("=", columns[3], double(0.0))
     return Case(((vertical, null(FLOAT64)), (flat, double(1.0))), square, FLOAT64)
