@@ -307,8 +307,8 @@ void PackedIndex::add_words_by_cell(const KeyVector& keys, const uint64_t* place
   many_new_ = (next - before) * 16 > keys.rows;
 }
 
-// The entries that keys with these hashes are likely to have, brought into the cache if they are not likely to
-// be there.
+// The entries that keys with these hashes are likely to have, brought into the cache if they are not likely
+// to be there.
 template <int W>
 void PackedIndex::guess(const uint32_t* hashes, int64_t rows, uint32_t* entries) const {
   if (size() <= kPrefetchEntries) {
@@ -333,13 +333,11 @@ void PackedIndex::add_by_hash(const KeyVector& keys, uint32_t* entries) {
     const uint64_t* key = words + row * W;
     const auto is_key = [&](uint32_t entry) { return equal_keys<W>(keys_.data() + int64_t{entry} * W, key); };
     if (entries[row] != kNoEntry && is_key(entries[row])) continue;
-    entries[row] = slots_.find_or_make(
-        hashes[row], is_key,
-        [&] {
-          const uint32_t entry = size();
-          for (int word = 0; word < W; ++word) keys_.append(key[word]);
-          return entry;
-        });
+    entries[row] = slots_.find_or_make(hashes[row], is_key, [&] {
+      const uint32_t entry = size();
+      for (int word = 0; word < W; ++word) keys_.append(key[word]);
+      return entry;
+    });
   }
 }
 
