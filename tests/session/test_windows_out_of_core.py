@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from support.duck import difference, values_of
 
 import bireme as bm
+from bireme.operators import order
 
 ROWS = 24_000
 LITTLE = "4MiB"
@@ -87,10 +88,11 @@ def cramped(rows: pa.Table, spill_folder: Path) -> Iterator[bm.Session]:
         yield session
 
 
-def check(session: bm.Session, oracle: duckdb.DuckDBPyConnection, windows: list[str]) -> None:
+def check(session: bm.Session, oracle: duckdb.DuckDBPyConnection, windows: list[str], rows: int = ROWS) -> None:
     text = f"select i, {', '.join(f'{window} as w{place}' for place, window in enumerate(windows))} from t"
     found = session.sql(text).collect().sort_by("i")
     wanted = oracle.sql(text).to_arrow_table().sort_by("i")
+    assert found.num_rows == rows
     for place, window in enumerate(["i", *windows]):
         differs = difference(values_of(found.column(place)), values_of(wanted.column(place)), 1e-9)
         assert not differs, f"{window}: {differs}"
@@ -154,6 +156,21 @@ def test_rows_without_an_order(cramped: bm.Session, oracle: duckdb.DuckDBPyConne
     check(cramped, oracle, ["count(*) over ()", "sum(v) over ()", "max(s) over ()"])
     numbered = cramped.sql("select row_number() over () as n from t").collect().column("n").to_pylist()
     assert sorted(numbered) == list(range(1, ROWS + 1))
+
+
+def test_wide_rows_and_short_batches(spill_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks join short batches that they give; what a window knows of batches to come is of those."""
+    monkeypatch.setattr(order, "_PIECE_BYTES", 1 << 17)
+    with duckdb.connect() as made, bm.connect(threads=2, memory_limit="6MiB", spill_folder=spill_folder) as session:
+        text = (
+            "select i, i % 7 as v, hash(i) % 5 as k, repeat('w', (2000 + i % 3)::int) as wide from range(6000) as r(i)"
+        )
+        made.execute(f"create table t as {text}")
+        whole = made.sql("from t").to_arrow_table().combine_chunks()
+        session.register("t", pa.Table.from_batches(whole.to_batches(max_chunksize=90)))
+        check(session, made, [f"{call} over (order by k)" for call in ("cume_dist()", "sum(v)", "max(wide)")], 6000)
+        check(session, made, [f"{call} over (order by i) + length(wide)" for call in ("ntile(9)", "sum(v)")], 6000)
+        check(session, made, ["sum(v) over ()", "count(*) over () + length(wide)"], 6000)
 
 
 def test_windows_of_windows_and_groups(cramped: bm.Session, oracle: duckdb.DuckDBPyConnection) -> None:

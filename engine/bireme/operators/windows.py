@@ -17,7 +17,7 @@ import pyarrow as pa
 from bireme.backends.base import Kernels, WindowStream
 from bireme.data import arrays
 from bireme.data.hash_range import HashRange
-from bireme.data.record import compact, empty, record_batch, select, slices, with_own_dictionaries
+from bireme.data.record import compact, empty, longer, record_batch, select, slices, with_own_dictionaries
 from bireme.data.schema import Schema
 from bireme.operators.base import ordered_parts
 from bireme.operators.filter_project import KeyColumns
@@ -174,6 +174,10 @@ class OrderedWindows:
         if splitters.keys is None:
             yield 0 if keys.num_columns else 1, batch
             return
+        if not any(splitters.is_common):
+            for number, piece in enumerate(self._split(batch, keys, splitters.keys)):
+                yield 2 * number, piece
+            return
         # Keys go with the rows, since some ranges are looked at again.
         both = record_batch([*batch.columns, *keys.columns], [*batch.schema.names, *keys.schema.names], batch.num_rows)
         width = batch.num_columns
@@ -247,12 +251,13 @@ class OrderedWindows:
     def arrange(self, batches: Sequence[pa.RecordBatch], number: int) -> Iterator[pa.RecordBatch]:
         """The rows of a part in order, in pieces; `number` counts these calls as their parts follow each other."""
         surveys: list[Any] = []
-        for long in self._order.in_pieces(batches, None, 0) if self._descending else batches:
-            for piece in slices(long, _PIECE_ROWS_MAX):
-                self._states.check()
-                if self._stream.needs_surveys:
-                    surveys.append(self._stream.survey(piece))
-                yield piece
+        ordered = self._order.in_pieces(batches, None, 0) if self._descending else batches
+        # Short batches that a task gives become longer ones, and surveys are of batches as they come back.
+        for piece in longer(piece for batch in ordered for piece in slices(batch, _PIECE_ROWS_MAX)):
+            self._states.check()
+            if self._stream.needs_surveys:
+                surveys.append(self._stream.survey(piece))
+            yield piece
         self._surveys[number] = surveys
 
     def mark(self) -> Any:

@@ -80,6 +80,8 @@ class Costs:
         """Bytes that running `task` will need beside its inputs."""
         if task.kind is TaskKind.RELIEVE:
             return self.relievable.step_bytes
+        if task.known_need is not None:
+            return task.known_need
         if task.kind is TaskKind.CUT:
             return 2 * task.basis  # its rows by parts, and those that are joined once more
         if task.kind is TaskKind.BIT:

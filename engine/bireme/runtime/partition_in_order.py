@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bireme.observe.event import PartitionInBits
 from bireme.operators.base import ordered_parts
-from bireme.runtime.compute.policy import ordered_ranges_of
+from bireme.runtime.compute.policy import arranged_bytes, ordered_ranges_of
 from bireme.runtime.compute.task import Result, Task, TaskKind
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.state import Entry, Feed
@@ -95,6 +95,7 @@ class PartitionInOrder:
         number = len(self._arranged) + len(self._arranging)
         task = self._task(TaskKind.CUT, number, entries)
         task.call = partial(self._live.stage.arrange, number=number)
+        task.known_need = arranged_bytes(task.basis, rows=task.rows_in)
         self._arranging[task.id] = number
         return task
 

@@ -39,8 +39,8 @@ _ROWS_TOLD_MIN: Final = 1_024
 # More parts than this are better cut in two steps: their pieces of a batch become too short.
 _PARTS_MAX: Final = 64
 
-# What bringing rows into order takes beside them, in their bytes: they are there in the new order, too, and their keys.
-_ARRANGED_COPIES: Final = 3
+# What a row takes while it is brought into order, whatever its bytes: its code and its place, twice.
+_ORDERED_ROW_BYTES: Final = 40
 _RANGES_MIN: Final = 8
 
 RETRIES_BEFORE_SPLIT: Final = 1
@@ -95,14 +95,20 @@ def parts_of(need: int, share: int, *, rows: int) -> int:
     return min(_PARTS_MAX, max(2, -(-2 * need // max(1, share))))
 
 
+def arranged_bytes(nbytes: int, *, rows: int) -> int:
+    """What bringing rows into order takes beside them: they are there in the new order, and their keys with places."""
+    return 2 * nbytes + _ORDERED_ROW_BYTES * rows
+
+
 def ordered_ranges_of(nbytes: int, share: int, *, rows: int) -> int:
     """Into how many ranges of its order a part of so many bytes is cut, so that each can be brought into order in its
     share of memory; 1 where it is not cut.
     """
-    if _ARRANGED_COPIES * nbytes <= share or rows < 2:
+    need = nbytes + arranged_bytes(nbytes, rows=rows)
+    if need <= share or rows < 2:
         return 1
     # Samples make ranges of nearly equal size; of too few a key that most rows have could hide in one.
-    return max(_RANGES_MIN, min(_PARTS_MAX, -(-5 * _ARRANGED_COPIES * nbytes // (4 * share))))
+    return max(_RANGES_MIN, min(_PARTS_MAX, -(-5 * need // (4 * share))))
 
 
 def distances_to_result(dag: Dag) -> dict[PipelineId, int]:

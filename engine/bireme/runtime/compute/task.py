@@ -145,14 +145,14 @@ def _longer(emissions: Sequence[Emission]) -> Iterator[Emission]:
 class Task:
     """One unit of compute. `sequence` numbers its first input, `place` the task itself among those of its pipeline, for
     ordered edges (-1: it puts nothing on them). `call` is what it runs, where its kind does not say. `rows_in` and
-    `bytes_in` are of its input; its need is estimated from `basis`. It also ends its stage where that keeps at most
-    `end_bytes_max` bytes then.
+    `bytes_in` are of its input; its need, unless it is known, is estimated from `basis`. It also ends its stage where
+    that keeps at most `end_bytes_max` bytes then.
     """
 
     __slots__ = (
         "_done", "_made", "_pieces", "alone", "attempt", "basis", "bytes_in", "call", "end_bytes_max", "entries",
-        "given", "grant_bytes", "holder", "id", "kind", "need_bytes", "place", "ready_at", "round", "rows_in",
-        "sequence", "split", "stage", "supplier",
+        "given", "grant_bytes", "holder", "id", "kind", "known_need", "need_bytes", "place", "ready_at", "round",
+        "rows_in", "sequence", "split", "stage", "supplier",
     )  # fmt: skip
 
     def __init__(self, supplier: Supplier, stage: Stage, identity: TaskId, kind: TaskKind, sequence: int) -> None:
@@ -176,6 +176,7 @@ class Task:
         self.need_bytes = 0
         self.grant_bytes = 0
         self.call: Callable[..., Output] | None = None
+        self.known_need: int | None = None
         self.end_bytes_max = 0
         # What its input gave, while the stage is to end.
         self._made: Output | None = None
