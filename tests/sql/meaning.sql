@@ -198,6 +198,11 @@ select a, b from t where a > any (select a from u where u.s = t.s);
 select a <> all (select a from u) from t;
 select a < any (select a from u) or b > 10 from t;
 select count(*) from t group by all;
+select 1 as c, lower('A'), count(*) from t where false group by all;
+select 1 as c from t group by all;
+select 1 as c, (select 2), count(*) from t where false group by all having true;
+select l.* from t, lateral (select t.a as z, count(*) as n from t i where false group by all) l;
+select (select t.a) as c, count(*) from t group by all;
 select distinct count(*) from t group by a order by 1;
 select a, (select b from (select t.a as b) q) from t;
 select t.a from t where t.a = (select t2.a from t t2 where t2.a = t.a and exists (select 1 from u where u.a

@@ -43,8 +43,8 @@ class Keys:
     sets: tuple[tuple[int, ...], ...] | None = None
 
 
-def bind_group(node: Node, items: Sequence[Item], context: Context) -> Keys:
-    """The keys of a GROUP BY clause; `context` is one without aggregates."""
+def bind_group(node: Node, items: Sequence[Item], context: Context) -> Keys | None:
+    """The keys of a GROUP BY clause, None where it says no groups; `context` is one without aggregates."""
     check_arguments(node, {"expressions", "all"})
     everything = node.args.get("all")
     if everything is False:
@@ -53,7 +53,8 @@ def bind_group(node: Node, items: Sequence[Item], context: Context) -> Keys:
     if everything:
         if elements:
             raise ClauseFault("GROUP BY ALL takes no further keys")
-        return Keys(tuple(dict.fromkeys(item.expr for item in items if not _holds_stand_in(item.expr))))
+        exprs = [item.expr for item in items if not _holds_stand_in(item.expr) and not _is_constant(item.expr)]
+        return Keys(tuple(dict.fromkeys(exprs))) if exprs else None
     if not elements:
         raise SyntaxFault("GROUP BY needs at least one key")
     each = [_element(element, items, context) for element in elements]
@@ -133,6 +134,13 @@ def constant_position(node: Node) -> int | None:
         inner = constant_position(node.args["this"])
         return None if inner is None else -inner
     return None
+
+
+def _is_constant(expr: Expr) -> bool:
+    return not any(
+        part.__class__ is Column or any(tree.contains(plan, OuterColumn) for plan in part.inputs)
+        for part in tree.walk(expr)
+    )
 
 
 def _holds_stand_in(expr: Expr) -> bool:

@@ -74,9 +74,9 @@ def bind_select(node: Node, block: Block) -> Query:
         context = Context(block, bound.scope, "WHERE", aliases=aliases)
         relation = Filter(relation, _condition(where, context))
     selection, keys = _bind_clauses(node, bound._replace(relation=relation), block, aliases)
-    grouped = node.args.get("group") is not None or selection.having is not None
-    if grouped or selection.stand_ins.aggregates or selection.stand_ins.groupings:
-        _group(selection, keys)
+    stand_ins = selection.stand_ins
+    if keys is not None or selection.having is not None or stand_ins.aggregates or stand_ins.groupings:
+        _group(selection, keys or Keys(()))
     if selection.stand_ins.windows:
         _windows(selection)
     if selection.qualify is not None:
@@ -109,7 +109,9 @@ def _condition(node: Node, context: Context) -> Expr:
         raise
 
 
-def _bind_clauses(node: Node, bound: Bound, block: Block, aliases: dict[str, Node | None]) -> tuple[Selection, Keys]:
+def _bind_clauses(
+    node: Node, bound: Bound, block: Block, aliases: dict[str, Node | None]
+) -> tuple[Selection, Keys | None]:
     stand_ins = StandIns()
     named = named_windows(node.args.get("windows") or [])
 
@@ -123,14 +125,15 @@ def _bind_clauses(node: Node, bound: Bound, block: Block, aliases: dict[str, Nod
     items = list(_items(node, select))
     if not items:
         raise ClauseFault("the select list is empty")
-    keys, group = Keys(()), node.args.get("group")
+    keys: Keys | None = None
+    group = node.args.get("group")
     if group is not None:
         keys = bind_group(group, items, Context(block, bound.scope, "GROUP BY", aliases=aliases))
     selection = Selection(bound.relation, items, stand_ins, [select])
     having, qualify = node.args.get("having"), node.args.get("qualify")
     if having is not None:
         inner = context("HAVING", windows=False, given=aliases)
-        inner.preferred = frozenset(key for key in keys.exprs if isinstance(key, Column))
+        inner.preferred = frozenset(key for key in (keys.exprs if keys else ()) if isinstance(key, Column))
         selection.contexts.append(inner)
         selection.having = _condition(having, inner)
     if qualify is not None:
