@@ -66,10 +66,16 @@ def bracket(node: Node, context: Context) -> Expr:
     if step is None:
         return functions.scalar("list_slice", (value, _bound(first, 1, context), _bound(last, -1, context)))
     by = context.bind(step)
-    backwards = isinstance(by, Literal) and isinstance(by.value, int) and by.value < 0
-    ends = (-1, 1) if backwards else (1, -1)
-    bounds = (_bound(first, ends[0], context), _bound(last, ends[1], context))
+    bounds = (_end(first, by, 1, context), _end(last, by, -1, context))
     return functions.scalar("list_slice_step", (value, *bounds, by))
+
+
+def _end(node: Node | None, step: Expr, default: int, context: Context) -> Expr:
+    """An end of a slice; where none is written, that of the list from which, or up to which, the step leads."""
+    if node is not None:
+        return context.bind(node)
+    backwards = functions.scalar("lt", (step, Literal(0, t.INT64)))
+    return functions.case([(backwards, Literal(-default, t.INT64))], Literal(default, t.INT64))
 
 
 def unnest(node: Node, context: Context) -> Expr:
