@@ -77,6 +77,9 @@ void bind_capsule(nb::module_& module) {
   module.def("trim_pool", &trim_pool);
   module.def("tidy_is_due", &tidy_is_due, nb::call_guard<nb::gil_scoped_release>(),
              "Whether this thread was asked to give back what allocators keep for it.");
+  module.def("use_small_pages", &use_small_pages, nb::arg("address"),
+             nb::call_guard<nb::gil_scoped_release>(),
+             "Has the mapping of an address backed by small pages only, as far as the system can do that.");
   module.def("fail_allocation", &fail_allocation, nb::arg("count"));
   module.def("start_meter", &start_meter, "From here on, what this thread takes is measured.");
   module.def("metered_peak", &metered_peak, "How much more it held than at the start, at the peak.");

@@ -1,16 +1,22 @@
 // Asking all threads to give back what allocators of libraries keep for them.
 //
-// Rule: such allocators keep memory for each thread, and only the thread itself can give it back. So it is asked
-// for here, and done by each thread when it has ended what it was at.
+// Rule: such allocators keep memory for each thread, and only the thread itself can give it back. So it is
+// asked for here, and done by each thread when it has ended what it was at.
 #pragma once
+
+#include <cstdint>
 
 namespace bireme {
 
 // Any thread.
 void ask_tidy() noexcept;
 
-// Whether this thread was asked since it was last told so. What malloc keeps, which is everybody's, the first one
-// that is told gives back here.
+// Whether this thread was asked since it was last told so. What malloc keeps, which is everybody's, the first
+// one that is told gives back here.
 bool tidy_is_due() noexcept;
+
+// Has the operating system back the mapping in which `address` lies by small pages only, from now on. An
+// allocator that asks for huge ones holds 2 MiB for each size of block, on each thread. Only a wish.
+void use_small_pages(uintptr_t address) noexcept;
 
 }  // namespace bireme

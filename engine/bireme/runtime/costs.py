@@ -5,7 +5,6 @@ Changes only on the loop. What follows from it is decided in `compute.policy` an
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Final
 
 from bireme.data.tier import Tier
@@ -27,6 +26,8 @@ _NOT_LEARNT_FROM: Final = (TaskKind.RELIEVE, TaskKind.CUT, TaskKind.BIT)
 _COPIES_OF_INPUT: Final[dict[type[Step], int]] = {MergeGroupsStep: 1, EncodeStep: 1}
 # What steps take elsewhere however small their input is: an allocator keeps some memory for each thread and size.
 _BYTES_ELSEWHERE: Final[dict[type[Step], int]] = {EncodeStep: 8 * MIB}
+# Bytes for each of basis until a task has told; pages of a split are there beside what they decode to.
+_FIRST_GUESSES: Final = {TaskKind.SPLIT: 2.25}
 
 
 def _cuts_rows(pipeline: Pipeline) -> bool:
@@ -39,8 +40,8 @@ class Costs:
     """`row_seconds` is what a row took in the task that ended last, `relievable` what the stage could give up."""
 
     def __init__(self, ledger: Ledger, pipeline: Pipeline) -> None:
-        first_guess = 2.0 if _cuts_rows(pipeline) else 1.0
-        self._histories: defaultdict[TaskKind, History] = defaultdict(lambda: History(first_guess))
+        self._copies_made = 1.0 if _cuts_rows(pipeline) else 0.0
+        self._histories: dict[TaskKind, History] = {}
         self.row_seconds = 0.0
         self._ledger = ledger
         self._is_build = isinstance(pipeline.sink, BuildSink)
@@ -70,11 +71,11 @@ class Costs:
         if task.kind is not TaskKind.FINISH:
             self.row_seconds = seconds_per_row(result.seconds, task.rows_in)
         needed = made + kept + max(0, result.state_bytes - before)
-        self._histories[task.kind].learn(task.basis, max(needed, result.peak_bytes))
+        self._history(task.kind).learn(task.basis, max(needed, result.peak_bytes))
 
     def suffered(self, task: Task) -> None:
         """`task` ran out of memory."""
-        self._histories[task.kind].suffered(task.basis, task.grant_bytes)
+        self._history(task.kind).suffered(task.basis, task.grant_bytes)
 
     def need(self, task: Task) -> int:
         """Bytes that running `task` will need beside its inputs."""
@@ -96,7 +97,13 @@ class Costs:
         return self._need_of(TaskKind.BATCHES, basis)
 
     def _need_of(self, kind: TaskKind, basis: int) -> int:
-        return self._histories[kind].estimate(basis) + self._input_copies * basis + self._bytes_elsewhere
+        return self._history(kind).estimate(basis) + self._input_copies * basis + self._bytes_elsewhere
+
+    def _history(self, kind: TaskKind) -> History:
+        found = self._histories.get(kind)
+        if found is None:
+            found = self._histories[kind] = History(_FIRST_GUESSES.get(kind, 1.0) + self._copies_made)
+        return found
 
     def leave(self) -> None:
         """From here on the stage hands over what it keeps, and keeps nothing more."""

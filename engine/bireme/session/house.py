@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Final
 
 from bireme.backends.base import Kernels
 from bireme.config import Config
@@ -15,6 +16,10 @@ from bireme.storage.local import LocalByteSource, RangeReader
 from bireme.storage.spill import LocalSpillStore
 from bireme.storage.spill_file import SpillFiles
 from bireme.storage.spill_policy import Compression
+from bireme.units import GIB
+
+# Below, what an allocator keeps of huge pages is a noticeable part of the memory.
+_HUGE_PAGES_BYTES_MIN: Final = GIB
 
 
 def kernels_of(backend: str) -> Kernels:
@@ -48,12 +53,14 @@ def _spill_files_of(backend: str) -> SpillFiles | None:
     return NativeSpillFiles()
 
 
-def _memory_of(backend: str) -> tuple[Quota | None, Meter | None]:
-    """What limits the pool of that backend, and what measures its kernels; None where it has none."""
-    if backend != "native":
+def _memory_of(config: Config) -> tuple[Quota | None, Meter | None]:
+    """What limits the pool of the backend, and what measures its kernels; None where it has none."""
+    if config.backend != "native":
         return None, None
-    from bireme.backends.native import BufferMeter, pool_quota
+    from bireme.backends.native import BufferMeter, pool_quota, use_small_pages
 
+    if config.memory_bytes_max < _HUGE_PAGES_BYTES_MIN:
+        use_small_pages()
     return pool_quota(), BufferMeter()
 
 
@@ -69,7 +76,7 @@ class House:
             direct=config.spill_direct,
             compression=Compression(config.spill_compression),
         )
-        quota, meter = _memory_of(config.backend)
+        quota, meter = _memory_of(config)
         self._worker = Worker(config, source=self._source, spill=self._spill, quota=quota, meter=meter)
 
     async def open(self) -> Worker:

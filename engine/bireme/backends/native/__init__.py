@@ -185,6 +185,11 @@ def pool_quota() -> _kernels.PoolQuota:
     return _kernels.PoolQuota()
 
 
+def use_small_pages() -> None:
+    """Has pyarrow's allocator do without huge pages: with them it holds 2 MiB for each size of block on each thread."""
+    _kernels.use_small_pages(pa.allocate_buffer(1).address)
+
+
 class BufferMeter:
     """What the kernels take in buffers, on the thread that asks."""
 
@@ -226,4 +231,4 @@ def _with_dictionaries(
     return record_batch(arrays, batch.schema.names, part.num_rows)
 
 
-__all__ = ["BufferMeter", "NativeKernels", "pool_quota"]
+__all__ = ["BufferMeter", "NativeKernels", "pool_quota", "use_small_pages"]
