@@ -7,7 +7,6 @@ environment again.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -152,7 +151,7 @@ def config_from(
     return Config(
         threads=_thread_count(threads, env.get("BIREME_THREADS")),
         memory_bytes_max=memory,
-        spill_folders=_spill_folders(spill_folder, env.get("BIREME_SPILL_FOLDER")),
+        spill_folders=_spill_folders(spill_folder, env),
         spill_bytes_max=parse_bytes(spill) if spill is not None else _SPILL_BYTES_MAX,
         spill_compression=spill_compression or env.get("BIREME_SPILL_COMPRESSION") or "auto",
         pinned_bytes_max=parse_bytes(pinned) if pinned else 0,
@@ -171,11 +170,18 @@ def _thread_count(argument: int | None, variable: str | None) -> int:
     return int(variable)
 
 
-def _spill_folders(argument: str | Path | Sequence[str | Path] | None, variable: str | None) -> tuple[Path, ...]:
+def _usual_spill_folder(env: Mapping[str, str]) -> Path:
+    # As the standard library's `tempfile` finds it, which loads much and writes a file to try the folder.
+    folders = [env.get("TMPDIR"), env.get("TEMP"), env.get("TMP"), "/tmp", "/var/tmp", "/usr/tmp"]
+    usable = (each for each in folders if each and os.path.isdir(each) and os.access(each, os.W_OK | os.X_OK))
+    return Path(os.path.abspath(next(usable, os.curdir))) / f"bireme-spill-{os.getuid()}"
+
+
+def _spill_folders(argument: str | Path | Sequence[str | Path] | None, env: Mapping[str, str]) -> tuple[Path, ...]:
     if argument is None:
         # One folder per user: another's would not be writable.
-        named = [part for part in (variable or "").split(os.pathsep) if part]
-        return tuple(map(Path, named)) or (Path(tempfile.gettempdir()) / f"bireme-spill-{os.getuid()}",)
+        named = [part for part in env.get("BIREME_SPILL_FOLDER", "").split(os.pathsep) if part]
+        return tuple(map(Path, named)) or (_usual_spill_folder(env),)
     chosen = [argument] if isinstance(argument, (str, os.PathLike)) else argument
     if not isinstance(chosen, Sequence) or not chosen or not all(isinstance(one, (str, os.PathLike)) for one in chosen):
         raise ConfigError(f"spill_folder must be a path or some paths, not {argument!r}")

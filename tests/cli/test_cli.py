@@ -19,7 +19,14 @@ from bireme.cli.main import main
 from bireme.cli.tpch.selection import parse_queries
 from bireme.errors import ConfigError
 
-LONG_TO_LOAD = ("pandas", "rich", "duckdb", "polars", "pyarrow.compute", "pyarrow.dataset")
+LONG_TO_LOAD = (
+    "pandas", "rich", "duckdb", "polars", "pyarrow.compute", "pyarrow.dataset", "pyarrow.parquet", "pyarrow.fs",
+    "tempfile", "shutil", "secrets", "difflib", "calendar",
+    "bireme.backends.reference", "bireme.frontend.frame", "bireme.plan.explain", "bireme.plan.wire",
+    "bireme.runtime.network.executor", "bireme.storage.arrow_table", "bireme.storage.series",
+)  # fmt: skip
+# Beside the standard library, bireme, and these, a process of its own loads nothing.
+LOADED = ("pyarrow", "numpy", "sqlglot", "uvloop", "mypy_extensions")
 QUERY = "select b, sum(a) as total from t group by b order by b"
 
 
@@ -154,17 +161,53 @@ def test_a_wrong_answer_is_seen() -> None:
     assert order_columns("select x, min(y), count(*) as z from t group by x order by z") == [2]
 
 
+def modules_of(arguments: list[str], *, own_process: bool) -> list[str]:
+    """What the command line loads, beside what Python itself does at its start."""
+    program = f"""
+import json, sys
+first = set(sys.modules)
+from bireme.cli.main import main
+code = main({arguments!r}, own_process={own_process})
+print(json.dumps(sorted(set(sys.modules) - first)), file=sys.stderr)
+sys.exit(code)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    modules: list[str] = json.loads(done.stderr)
+    return modules
+
+
 def test_a_query_loads_nothing_that_takes_long_and_is_not_needed(tmp_path: Path) -> None:
     pq.write_table(pa.table({"k": [1, 2, 2, None], "s": ["ab", "b", None, "abc"]}), tmp_path / "t.parquet")
     text = (
         "select a.k, count(*) as n from t a left join t b on a.k = b.k and a.s <> b.s "
-        "where a.s like '%b%' and a.k not in (select k from t where k > 1) group by a.k order by n desc limit 3"
+        "where a.s like '%b%' group by a.k order by n desc limit 3"
     )
-    program = f"""
+    loaded = modules_of(["sql", "-t", f"t={tmp_path}/t.parquet", text], own_process=True)
+    assert not {*LONG_TO_LOAD, "importlib.metadata", "email", "cloudpickle", "sqlglot.diff"}.intersection(loaded)
+    packages = {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names - {*LOADED, "bireme"}
+    assert not {name for name in packages if not name.startswith(("_", "cython"))}
+    # Where other code may run, libraries are loaded whole.
+    assert "importlib.metadata" in modules_of(["sql", "-t", f"t={tmp_path}/t.parquet", text], own_process=False)
+
+
+def test_what_a_process_of_its_own_spares_is_there_when_it_is_asked_for(data: Path) -> None:
+    program = """
 import sys
-from bireme.cli.main import main
-code = main(["sql", "-t", {f"t={tmp_path}/t.parquet"!r}, {text!r}])
-sys.exit(code or [name for name in {LONG_TO_LOAD} if name in sys.modules] or 0)
+from bireme.cli import loading
+loading.load()
+import difflib, importlib.metadata
+import sqlglot, sqlglot.diff
+from sqlglot.dialects import dialect
+assert sqlglot.diff.diff(sqlglot.parse_one("select a"), sqlglot.parse_one("select b"))
+assert type(dialect.entry_points()) is type(importlib.metadata.entry_points())
+assert difflib.get_close_matches("ab", ["abc"]) == ["abc"]
+try:
+    dialect.Dialect.get_or_raise("duckdbb")
+except ValueError as error:
+    assert "Did you mean duckdb?" in str(error), error
+else:
+    sys.exit("a dialect was found that there is not")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

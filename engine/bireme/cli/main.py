@@ -9,9 +9,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from functools import partial
+from typing import Final, NoReturn
 
 from bireme.errors import BiremeError
+
+_COLUMNS: Final = 80
 
 
 def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -> int:
@@ -58,12 +61,24 @@ def _open_standard_streams() -> None:
 def _parser() -> argparse.ArgumentParser:
     from bireme import __version__
 
-    parser = argparse.ArgumentParser(prog="bireme", description="A query and feature engine.")
+    parser = argparse.ArgumentParser(
+        prog="bireme", description="A query and feature engine.", formatter_class=_help_formatter
+    )
     parser.add_argument("--version", action="version", version=f"bireme {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    _add_sql(commands.add_parser("sql", help="run a query over Parquet files"))
-    _add_tpch(commands.add_parser("tpch", help="run and check the 22 TPC-H queries"))
+    add = partial(commands.add_parser, formatter_class=_help_formatter)
+    _add_sql(add("sql", help="run a query over Parquet files"))
+    _add_tpch(add("tpch", help="run and check the 22 TPC-H queries"))
     return parser
+
+
+def _help_formatter(prog: str) -> argparse.HelpFormatter:
+    """As wide as the terminal; argparse makes one for every option, and would load a module to find the width."""
+    try:
+        columns = int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size().columns
+    except (ValueError, OSError):
+        columns = _COLUMNS
+    return argparse.HelpFormatter(prog, width=columns - 2)
 
 
 def _add_sql(parser: argparse.ArgumentParser) -> None:

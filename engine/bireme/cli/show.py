@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-
-if TYPE_CHECKING:
-    from bireme.frontend.frame import Frame
 
 # More rows than this help nobody on a terminal; the count below the table tells of the rest.
 _ROWS_SHOWN_MAX: Final = 100
@@ -20,18 +18,18 @@ _ROWS_SHOWN_MAX: Final = 100
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def print_rows(frame: Frame) -> None:
+def print_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
     """Prints the first rows and how many there are."""
     shown: list[pa.RecordBatch] = []
     rows = 0
-    for batch in frame.to_batches():
+    for batch in batches:
         if rows < _ROWS_SHOWN_MAX:
             shown.append(batch.slice(0, _ROWS_SHOWN_MAX - rows))
         rows += batch.num_rows
     console = Console()
     # Written by us: rich would end the process where the reader of a pipe has left.
     with console.capture() as capture:
-        console.print(_table(frame.schema, shown))
+        console.print(_table(schema, shown))
         more = f", the first {_ROWS_SHOWN_MAX} shown" if rows > _ROWS_SHOWN_MAX else ""
         console.print(f"{rows:,} row{'' if rows == 1 else 's'}{more}", highlight=False)
     sys.stdout.write(capture.get())

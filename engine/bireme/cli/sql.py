@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from bireme.cli import loading
 from bireme.collector import collector_at_rest
 from bireme.errors import ConfigError, SourceMissing
 
 if TYPE_CHECKING:
-    from bireme.frontend.frame import Frame
+    from bireme.plan.relation import Rel
     from bireme.session import Session
 
 FORMATS: Final = ("table", "csv", "json", "parquet", "arrow")
@@ -68,11 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
     text = _query_text(arguments)
     # While modules are loaded the collector would walk them again and again, and find nothing to collect.
     with collector_at_rest():
-        import bireme.frontend.sql  # noqa: F401  (what `Session.sql` would load later)
-        from bireme.session import connect
-
         if arguments.own_process:
+            loading.load()
             gc.freeze()  # they stay until the process ends, so they need not be looked at later either
+        from bireme.session import connect
     with connect(
         memory_limit=arguments.memory_limit,
         threads=arguments.threads,
@@ -84,11 +84,13 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.cache:
             for name in session.tables():
                 session.table(name).cache()
-        frame = session.sql(text, dialect=arguments.dialect)
+        # Not a frame: its methods would be loaded to build upon the query.
+        plan, tables = session.bind(text, dialect=arguments.dialect)
         if arguments.explain or arguments.analyze:
-            print(frame.explain(physical=True, analyze=arguments.analyze))
+            print(session.explain(plan, optimized=True, physical=True, analyze=arguments.analyze))
         else:
-            _write(frame, arguments)
+            _write(session, plan, arguments)
+        del tables
     return 0
 
 
@@ -136,23 +138,23 @@ def _tables_in(folder: Path) -> Iterator[tuple[str, Path]]:
         raise SourceMissing(f"no Parquet file in {folder}")
 
 
-def _write(frame: Frame, arguments: argparse.Namespace) -> None:
+def _write(session: Session, plan: Rel, arguments: argparse.Namespace) -> None:
     from bireme.storage.sink import write_file, write_stream
 
-    chosen = _format(arguments)
+    chosen, schema = _format(arguments), plan.schema.to_result_arrow()
     if arguments.output is not None:
         if chosen == "table":
             raise ConfigError("a table is for reading on a terminal; for a file choose csv, json, parquet or arrow")
         if chosen == "parquet":
-            frame.sink_parquet(arguments.output)
+            session.sink_parquet(plan, arguments.output)
         else:
-            write_file(frame.to_batches(), frame.schema, arguments.output, chosen)
+            write_file(session.batches(plan), schema, arguments.output, chosen)
     elif chosen == "table":
         from bireme.cli.show import print_rows
 
-        print_rows(frame)
+        print_rows(session.batches(plan), schema)
     else:
-        write_stream(frame.to_batches(), frame.schema, sys.stdout.buffer, chosen)
+        write_stream(session.batches(plan), schema, sys.stdout.buffer, chosen)
 
 
 def _format(arguments: argparse.Namespace) -> str:

@@ -6,7 +6,6 @@ catalog's to find out.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from typing import Final
@@ -16,12 +15,18 @@ _SUFFIX: Final = ".parquet"
 
 def paths_name(paths: Sequence[str]) -> str:
     """The name of the table in the files: the path, where it can be seen to be one; else a JSON list."""
-    return paths[0] if len(paths) == 1 and paths_named(paths[0]) == paths[0] else json.dumps(list(paths))
+    if len(paths) == 1 and paths_named(paths[0]) == paths[0]:
+        return paths[0]
+    import json
+
+    return json.dumps(list(paths))
 
 
 def paths_named(name: str) -> str | list[str] | None:
     """The path or paths that a name stands for; None where it does not look like any."""
     if name.startswith("["):
+        import json
+
         try:
             paths = json.loads(name)
         except ValueError:

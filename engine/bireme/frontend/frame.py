@@ -26,7 +26,6 @@ from bireme.plan import functions
 from bireme.plan.expr import Aggregation, Column, Expr, SortKey
 from bireme.plan.relation import Aggregate, Filter, Limit, Project, Rel, Sort, Union, Window
 from bireme.plan.tree import all_columns
-from bireme.plan.wire import to_json
 
 if TYPE_CHECKING:
     import pandas
@@ -285,6 +284,8 @@ class Frame(ShapeMethods):
 
     def serialize(self) -> str:
         """The plan as JSON. `Session.deserialize` makes a frame of it again, on any machine that has the tables."""
+        from bireme.plan.wire import to_json  # on its first use, like all that few queries need
+
         return to_json(self._plan)
 
     def _narrowed(self, plan: Rel) -> Rel:

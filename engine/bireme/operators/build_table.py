@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +12,18 @@ from bireme.backends.base import JoinBuild, JoinTable, Kernels
 from bireme.data.record import concat, empty
 from bireme.data.schema import Schema
 from bireme.data.types import Kind
-from bireme.operators.away import Away
 from bireme.operators.filter_project import KeyColumns
 from bireme.operators.states import BuiltTable
 from bireme.plan.expr import Column
 from bireme.plan.physical import BuildSink
+from bireme.units import MIB
+
+if TYPE_CHECKING:
+    from bireme.operators.away import Away
 
 # A row's part of a look-up of words: a slot or a link, and the mark of rows that matched.
+# What one call cuts: it needs as much again for the pieces.
+STEP_BYTES: Final = 8 * MIB
 _WORD_BYTES_PER_ROW: Final = 12
 # Of an index: a slot, the key once more, and its number.
 _INDEX_BYTES_PER_ROW: Final = 48

@@ -8,6 +8,7 @@ where memory was short, some of them are not in the table but on an aside edge (
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -15,15 +16,17 @@ from bireme.backends.base import JoinBuild, JoinTable, Kernels
 from bireme.data.batch import measure
 from bireme.data.record import empty
 from bireme.data.schema import Schema
-from bireme.operators.away import Away
 from bireme.operators.base import NOTHING, Aside, Emission, Relievable, Unrelieved
-from bireme.operators.build_table import built_table, bytes_to_build, new_build, table_of
+from bireme.operators.build_table import STEP_BYTES, built_table, bytes_to_build, new_build, table_of
 from bireme.operators.filter_project import KeyColumns
 from bireme.operators.hash_join import Matcher
 from bireme.operators.partial_join import PartialMatch
-from bireme.operators.spilled_build import STEP_BYTES, SpilledBuild
 from bireme.operators.states import QueryStates
 from bireme.plan.physical import BuildSink, MatchSink
+
+if TYPE_CHECKING:
+    from bireme.operators.away import Away
+    from bireme.operators.spilled_build import SpilledBuild
 
 
 class Match(Unrelieved):
@@ -105,6 +108,8 @@ class Build(Unrelieved):
     def relief_parts(self) -> int:
         if self._spilled is not None:
             return self._spilled.start_giving()
+        from bireme.operators.spilled_build import SpilledBuild
+
         chunks = self._build.give_back()
         self._spilled = SpilledBuild(self._sink, self._schema, self._keys, self._kernels, self._states, chunks)
         return self._spilled.group_count

@@ -20,11 +20,10 @@ from bireme.data.record import empty
 from bireme.data.schema import Schema
 from bireme.operators.away import PARTITIONS, Away, Cutter, hashed_keys, is_plain_in
 from bireme.operators.base import Aside, Emission
-from bireme.operators.build_table import bytes_to_build
+from bireme.operators.build_table import STEP_BYTES, bytes_to_build
 from bireme.operators.filter_project import KeyColumns
 from bireme.operators.states import QueryStates
 from bireme.plan.physical import BuildSink
-from bireme.units import MIB
 
 Chunk = tuple[int, pa.RecordBatch]
 
@@ -32,8 +31,6 @@ Chunk = tuple[int, pa.RecordBatch]
 # hundred values.
 _SHORT_ROWS: Final = 8_192
 _JOINED_ROWS: Final = 65_536
-# What one call cuts: it needs as much again for the pieces.
-STEP_BYTES: Final = 8 * MIB
 # The filter of all keys takes such a part of the memory.
 _FILTERS_IN_MEMORY: Final = 64
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from bireme.backends.base import JoinTable, KeyFilter
@@ -22,11 +21,15 @@ from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.key_range import KeyRange
 from bireme.data.schema import Schema
 from bireme.errors import Cancelled, EngineBug
-from bireme.operators.away import Away
 from bireme.operators.top_bound import LiveBound
 from bireme.plan.expr import Expr, Literal
 from bireme.plan.physical import Scalar
 from bireme.plan.tree import map_expr
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from bireme.operators.away import Away
 
 
 @dataclass(slots=True)

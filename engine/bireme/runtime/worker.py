@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
 from itertools import count
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bireme.clock import Clock, MonotonicClock
 from bireme.config import Config
@@ -37,7 +37,6 @@ from bireme.runtime.memory.ledger import Ledger, Use
 from bireme.runtime.memory.mover import Mover
 from bireme.runtime.memory.pinned_pool import PinnedPool
 from bireme.runtime.memory.room import Purpose, Room, Waits
-from bireme.runtime.network.executor import NetworkExecutor
 from bireme.runtime.pipeline import LivePipeline
 from bireme.runtime.preload.executor import PreloadExecutor
 from bireme.runtime.preload.policy import fetch_bytes_max
@@ -45,7 +44,10 @@ from bireme.runtime.query import Query, ResultStream
 from bireme.runtime.threads import LoopThreads, Threads
 from bireme.runtime.watchdog import Watchdog
 from bireme.storage.base import ByteSource, SpillStore
-from bireme.transport.base import Transport
+
+if TYPE_CHECKING:
+    from bireme.runtime.network.executor import NetworkExecutor
+    from bireme.transport.base import Transport
 
 __all__ = ["ResultStream", "Worker", "WorkerStatistics"]
 
@@ -221,6 +223,8 @@ class Worker:
         self._watchdog = Watchdog(seconds_max=config.deadlock_seconds_max, recorder=self.recorder, busy=self._busy)
 
     def _network(self, transport: Transport) -> NetworkExecutor:
+        from bireme.runtime.network.executor import NetworkExecutor  # most workers have no peers
+
         return NetworkExecutor(
             transport,
             io=self._io_threads,

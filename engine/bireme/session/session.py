@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -19,15 +19,11 @@ from bireme.config import Config, Levers, config_from
 from bireme.data.record import to_result
 from bireme.errors import ArgumentFault, ConfigError, NameFault, SourceMismatch, SourceMisstated
 from bireme.frontend.catalog import Table
-from bireme.frontend.frame import Frame
 from bireme.operators.stage_set import PipelineStages
-from bireme.plan.explain import explain
-from bireme.plan.explain_physical import explain_dag
 from bireme.plan.functions import suggest
 from bireme.plan.physical import Dag, ScanSource
 from bireme.plan.relation import Rel, Scan
 from bireme.plan.tree import relations
-from bireme.plan.wire import from_json
 from bireme.runtime.holder.column_cache import CachedTable
 from bireme.runtime.worker import ResultStream, Worker, WorkerStatistics
 from bireme.session.house import House, abandoned, close, kernels_of, range_reader_of
@@ -39,7 +35,12 @@ from bireme.storage.base import ScannableSource
 from bireme.storage.sink import ROW_GROUPS, write_file
 from bireme.storage.split_run import RunLimits
 
+if TYPE_CHECKING:
+    from bireme.frontend.frame import Frame
+
 T = TypeVar("T")
+# Values of `?` in order, or of `$name` by name.
+Parameters = Sequence[object] | Mapping[str, object] | None
 
 
 def connect(
@@ -155,7 +156,12 @@ class Session:
         return self._scan(*self._tables.anonymous(data))
 
     def _scan(self, table: Table, source: ScannableSource) -> Frame:
-        return Frame(self, table.scan(), frozenset([source]))
+        return self._frame(table.scan(), [source])
+
+    def _frame(self, plan: Rel, sources: Iterable[object]) -> Frame:
+        from bireme.frontend.frame import Frame  # with all its methods it loads much that a query as text does not need
+
+        return Frame(self, plan, frozenset(sources))
 
     # ------------------------------------------------------------------------------------------------ cache
 
@@ -180,17 +186,16 @@ class Session:
 
     # ---------------------------------------------------------------------------------------------- queries
 
-    def sql(
-        self,
-        query: str,
-        parameters: Sequence[object] | Mapping[str, object] | None = None,
-        *,
-        dialect: str = "duckdb",
-    ) -> Frame:
+    def sql(self, query: str, parameters: Parameters = None, *, dialect: str = "duckdb") -> Frame:
         """The frame of a SQL query over the registered tables; errors in the query come at once.
 
         `parameters` are the values of `?` (a sequence) or `$name` (a mapping).
         """
+        plan, sources = self.bind(query, parameters, dialect=dialect)
+        return self._frame(plan, sources)
+
+    def bind(self, query: str, parameters: Parameters = None, *, dialect: str = "duckdb") -> tuple[Rel, list[object]]:
+        """The plan of a SQL query, for this session's own methods to run, and the tables that must live until then."""
         self._must_be_open()
         if not isinstance(query, str):
             raise ArgumentFault(f"a query is a text, not {type(query).__name__}")
@@ -203,18 +208,20 @@ class Session:
             from bireme.frontend.sql import bind_sql
 
             plan = bind_sql(query, recorder, dialect=dialect, parameters=parameters)
-        return Frame(self, plan, frozenset(recorder.sources))
+        return plan, list(recorder.sources)
 
     def deserialize(self, text: str) -> Frame:
         """The frame whose plan `Frame.serialize` wrote, over the tables that this session has under the same names.
 
         Raises ArgumentFault for any other text, NameFault and SourceMismatch where a table is missing or different.
         """
+        from bireme.plan.wire import from_json
+
         recorder = _Recorder(self._tables)
         plan = from_json(text, recorder.rebound)
         if not isinstance(plan, Rel):
             raise ArgumentFault("this saved plan is a part of a plan, not a whole one")
-        return Frame(self, plan, frozenset(recorder.sources))
+        return self._frame(plan, recorder.sources)
 
     def collect(self, plan: Rel) -> pa.Table:
         dag, batches = self._answered(plan, lambda dag: (dag, self._loop.wait(self._all(dag))))
@@ -261,6 +268,9 @@ class Session:
         return write_file(groups, dag.schema.to_result_arrow(), path, ROW_GROUPS)
 
     def explain(self, plan: Rel, *, optimized: bool, physical: bool, analyze: bool) -> str:
+        from bireme.plan.explain import explain
+        from bireme.plan.explain_physical import explain_dag
+
         if not (physical or analyze):
             return explain(self._planner.optimize(plan) if optimized else plan)
         chosen, dag = self._planner.plan(plan)

@@ -13,7 +13,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -21,10 +21,11 @@ from bireme.errors import ArgumentFault, EngineBug
 from bireme.frontend.catalog import Table
 from bireme.frontend.files import paths_named
 from bireme.frontend.series import series_named
-from bireme.storage.arrow_table import open_arrow
 from bireme.storage.base import ScannableSource
 from bireme.storage.parquet import ParquetSource, open_parquet
-from bireme.storage.series import SeriesSource
+
+if TYPE_CHECKING:
+    from bireme.storage.series import SeriesSource
 
 # Files that queries name themselves, kept open for the next query: their footers, not their rows.
 _PATHS_KEPT_MAX: Final = 64
@@ -138,13 +139,19 @@ class SessionTables:
 def _series(name: str) -> SeriesSource | None:
     """A table that its name tells all of."""
     series = series_named(name)
-    return None if series is None else SeriesSource(series.column, series.numbers)
+    if series is None:
+        return None
+    from bireme.storage.series import SeriesSource
+
+    return SeriesSource(series.column, series.numbers)
 
 
 def open_source(data: Any) -> ScannableSource:
     """The table in what people hand over. Raises ArgumentFault for what is no table, and storage errors."""
     if isinstance(data, (str, os.PathLike)):
         return open_parquet(data)
+    from bireme.storage.arrow_table import open_arrow
+
     if isinstance(data, (list, tuple)) and data:
         if all(isinstance(each, (str, os.PathLike)) for each in data):
             return open_parquet([Path(each) for each in data])

@@ -6,7 +6,7 @@ Layouts are in `data.layout`; pruning in `prune`.
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -51,7 +51,7 @@ class ArrowSource:
         self._batches = _joined([part for batch in batches for part in _engine_batches(batch, self._schema)])
         self._first_rows = tuple(accumulate([batch.num_rows for batch in self._batches], initial=0))
         self._rows = self._first_rows[-1]
-        self._version = f"memory-{secrets.token_hex(8)}"
+        self._version = f"memory-{os.urandom(8).hex()}"
         self._lock = threading.Lock()
         self._statistics: TableStatistics | None = None
         self._bounds: dict[tuple[int, int], Bounds] = {}

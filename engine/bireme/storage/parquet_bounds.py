@@ -6,7 +6,6 @@ known". Bounds are in the form of `plan.expr.Literal.value`. What follows from b
 
 from __future__ import annotations
 
-import json
 import re
 import struct
 from collections.abc import Callable
@@ -264,6 +263,8 @@ def _time_decoder(kind: DataType, leaf: Any) -> Decoder | None:
 
 
 def stored_unit(leaf: Any) -> str | None:
+    import json
+
     try:
         described = json.loads(leaf.logical_type.to_json())
     except (ValueError, AttributeError):

@@ -24,6 +24,7 @@ from bireme.storage.parquet_extent import Extents
 from bireme.storage.parquet_file import FOREIGN_ERRORS, ParquetFile, parse_metadata
 from bireme.storage.parquet_pages import PageIndex
 from bireme.storage.parquet_plain_footer import plain_footer
+from bireme.storage.parquet_reader import open_reader
 
 _PAGE_HEADERS_BYTES: Final = 4096
 _CODE_BYTES_MAX: Final = 3
@@ -162,15 +163,13 @@ class ParquetDecoder:
             return self._open(dictionary_leaves)
 
     def _open(self, dictionary_leaves: tuple[int, ...]) -> _Reader:
-        import pyarrow.parquet as pq  # on its first use: most files are read without it
-
         if self._metadata is None:
             # Two threads may do this at once; what they find is equal. The flags come first: another thread looks at
             # the metadata.
             metadata, self._are_unscaled = _decoding_metadata(self.file)
             self._metadata = metadata
         source = FetchedRanges(self.file.footer_offset)
-        opened = pq.ParquetFile(
+        reader = open_reader(
             pa.PythonFile(source, mode="r"),
             metadata=self._metadata,
             pre_buffer=False,
@@ -178,8 +177,7 @@ class ParquetDecoder:
             coerce_int96_timestamp_unit="us",
             page_checksum_verification=True,
         )
-        # The reader under ParquetFile takes columns by position, so that equal names do no harm.
-        return _Reader(opened.reader, source)
+        return _Reader(reader, source)
 
     def _engine_array(self, array: pa.Array, row_group: int, column: int, kind: DataType) -> pa.Array:
         try:

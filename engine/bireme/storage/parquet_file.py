@@ -20,6 +20,7 @@ from bireme.errors import SourceCorrupt, Unsupported
 from bireme.storage.base import ByteRange
 from bireme.storage.local import file_version, translate
 from bireme.storage.parquet_footer import Chunk, Footer, read_footer
+from bireme.storage.parquet_reader import open_reader
 
 _MAGIC: Final = b"PAR1"
 _MAGIC_ENCRYPTED: Final = b"PARE"
@@ -138,10 +139,8 @@ def _encrypted(path: str) -> Unsupported:
 
 def parse_metadata(footer: bytes) -> Any:
     """The metadata in the bytes of a footer; raises what pyarrow raises."""
-    import pyarrow.parquet as pq  # on its first use: most footers are read without it
-
     end = struct.pack("<I", len(footer)) + _MAGIC
-    return pq.read_metadata(pa.BufferReader(b"".join((_MAGIC, footer, end))))
+    return open_reader(pa.BufferReader(b"".join((_MAGIC, footer, end)))).metadata
 
 
 def _parse(path: str, version: str, footer: bytes, size: int) -> ParquetFile:

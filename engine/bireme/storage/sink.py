@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -239,7 +238,7 @@ def _closing(batches: Iterable[pa.RecordBatch]) -> Iterator[None]:
 
 
 def _create_partial(target: Path) -> tuple[Path, BinaryIO]:
-    partial = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.partial")
+    partial = target.with_name(f".{target.name[:200]}.{os.urandom(4).hex()}.partial")
     try:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
     except OSError as error:

@@ -9,8 +9,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import secrets
-import shutil
 from pathlib import Path
 from typing import Final
 
@@ -68,7 +66,7 @@ class SpillFolder:
             return
         with contextlib.suppress(OSError):
             if home.exists():
-                shutil.rmtree(home)
+                _remove(home)
             # Only then: a folder that could not be removed keeps its lock file, by which it is found later.
             home.with_suffix(_LOCK_SUFFIX).unlink()
         os.close(owner)
@@ -93,6 +91,12 @@ class SpillFolder:
         )
 
 
+def _remove(folder: Path, *, ignore_errors: bool = False) -> None:
+    import shutil  # it loads the codecs of archives
+
+    shutil.rmtree(folder, ignore_errors=ignore_errors)
+
+
 def remove_orphans(root: Path) -> None:
     """Removes the folders of stores whose process is gone. What cannot be removed stays; that is no error."""
     try:
@@ -108,7 +112,7 @@ def _remove_if_orphan(lock: Path) -> None:
     descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
+        _remove(lock.with_suffix(""), ignore_errors=True)
         lock.unlink()
     except BlockingIOError:
         return  # its owner lives
@@ -124,7 +128,7 @@ def _make_home(root: Path) -> tuple[Path, int]:
     """
     root.mkdir(parents=True, exist_ok=True)
     while True:
-        home = root / f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+        home = root / f"{_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
         lock = home.with_suffix(_LOCK_SUFFIX)
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:

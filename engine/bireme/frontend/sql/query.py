@@ -13,7 +13,6 @@ from bireme.frontend.sql.grouping import Item
 from bireme.frontend.sql.order import bind_range, bind_terms, sorted_rows
 from bireme.frontend.sql.scope import Scope, Source
 from bireme.frontend.sql.select import bind_select
-from bireme.frontend.sql.set_operations import bind_set_operation
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.frontend.sql.tables import bind_unused, values, with_tables
 from bireme.plan.expr import Column, SortKey
@@ -45,6 +44,8 @@ def _bind(node: Node, block: Block) -> Query:
         check_arguments(node, _SUBQUERY)
         return _ordered(bind_query(node.args["this"], block), node, block)
     if isinstance(node, exp.SetOperation):
+        from bireme.frontend.sql.set_operations import bind_set_operation
+
         return _ordered(bind_set_operation(node, block), node, block)
     if kind is exp.Values:
         check_arguments(node, _VALUES)

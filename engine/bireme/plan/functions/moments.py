@@ -5,7 +5,6 @@ Months first (a day beyond the end of the month becomes its last), then days, th
 
 from __future__ import annotations
 
-import calendar
 import datetime
 from typing import Any
 
@@ -17,6 +16,8 @@ from bireme.plan.functions.conversion import convert
 
 def add_months(year: int, month: int, day: int, months: int) -> tuple[int, int, int]:
     """The day so many months later, or the last one of that month if it has fewer days."""
+    import calendar
+
     index = year * 12 + month - 1 + months
     year, month = index // 12, index % 12 + 1
     return year, month, min(day, calendar.monthrange(year, month)[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import SequenceMatcher, get_close_matches
 from typing import Final
 
 _SIMILARITY_MIN: Final = 0.67
@@ -17,6 +16,8 @@ def suggest(name: str, candidates: Iterable[str]) -> str:
 
     Names are compared without regard to case and shown as the candidates spell them.
     """
+    from difflib import SequenceMatcher, get_close_matches
+
     spelled = {candidate.lower(): candidate for candidate in candidates}
     near = get_close_matches(name.lower(), spelled, _HINTS_MAX, _SIMILARITY_MIN)
     if not near:

@@ -6,7 +6,6 @@ backends; here are those that are common with constants: comparisons, arithmetic
 
 from __future__ import annotations
 
-import calendar
 import datetime
 import math
 import operator
@@ -169,6 +168,8 @@ def _moved_by_months(start: datetime.datetime, months: int) -> datetime.datetime
     year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
     if not 1 <= year <= 9999:
         raise OverflowError
+    import calendar
+
     day = min(start.day, calendar.monthrange(year, month + 1)[1])
     return start.replace(year=year, month=month + 1, day=day)
 
