@@ -198,6 +198,8 @@ select a, b from t where a > any (select a from u where u.s = t.s);
 select a <> all (select a from u) from t;
 select a < any (select a from u) or b > 10 from t;
 select count(*) from t group by all;
+select typeof(coalesce(a, 2.0)), typeof(case when a > 1 then a else 2.50 end), typeof([a, 0.125]), typeof(greatest(a, 1.000)) from t;
+select cast(coalesce(1.25::decimal(9, 2), 2.500) as varchar), cast(if(a > 1, 1.5, 2.00) as varchar) from t;
 select 1 as c, lower('A'), count(*) from t where false group by all;
 select 1 as c from t group by all;
 select 1 as c, (select 2), count(*) from t where false group by all having true;

@@ -277,12 +277,12 @@ def exact_decimal(value: int) -> DataType:
     return capped_decimal(len(str(abs(value))), 0)
 
 
-def unify(exprs: Sequence[Expr], place: str) -> tuple[Expr, ...]:
+def unify(exprs: Sequence[Expr], place: str, *, compared: bool = False) -> tuple[Expr, ...]:
     """The expressions coerced to the type they share, as the branches of a CASE are; `place` names where they stand."""
     first = exprs[0].type
     if all(expr.type is first for expr in exprs):
         return tuple(exprs)
-    target = unified_type(exprs, place)
+    target = unified_type(exprs, place, compared=compared)
     return tuple([cast_common(expr, target) for expr in exprs])
 
 
@@ -294,14 +294,18 @@ def cast_common(expr: Expr, target: DataType) -> Expr:
     return adapted if adapted is not None else cast(expr, target)
 
 
-def unified_type(exprs: Sequence[Expr], place: str) -> DataType:
-    """The type that `unify` gives: that of the columns, where the constants among them fit it."""
+def unified_type(exprs: Sequence[Expr], place: str, *, compared: bool = False) -> DataType:
+    """The type that `unify` gives: that of the columns, where the constants among them fit it.
+
+    Values keep the decimal places that a constant is written with; what is only `compared` needs no zeros.
+    """
     try:
         common = common_type([expr.type for expr in exprs if not isinstance(expr, Literal)])
         constants = [expr for expr in exprs if isinstance(expr, Literal) and expr.value is not None]
         numbers = [constant for constant in constants if constant.type is not STRING]
         for constant in numbers:
-            common = _joined(common, constant)
+            places_matter = not compared and constant.type.kind is Kind.DECIMAL
+            common = common_type([common, constant.type]) if places_matter else _joined(common, constant)
         if len(numbers) == len(constants) or common is not NULL:
             return common
         return STRING

@@ -32,8 +32,8 @@ def compared(exprs: Sequence[Expr], *, equality: bool, place: str) -> tuple[Expr
     others = [expr for expr in exprs if expr.type is not STRING]
     texts = [expr for expr in exprs if expr.type is STRING and not isinstance(expr, Literal)]
     if not others or not texts or all(is_null(other) for other in others):
-        return unify(exprs, place)
-    target = unified_type(others, place)
+        return unify(exprs, place, compared=True)
+    target = unified_type(others, place, compared=True)
     if not equality or not is_castable(STRING, target):
         raise TypeFault(f"{place} mixes values of varchar and {target}; cast them to one type")
     return tuple([cast_common(expr, target) for expr in exprs])
