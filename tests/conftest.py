@@ -19,9 +19,13 @@ _WORKERS_MAX = 4
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Runs in several processes unless files, a number of processes or the debugger were asked for."""
+    """Runs in several processes unless files, a number of processes or the debugger were asked for.
+
+    Those processes come by here themselves, without a number of their own: they must not start others.
+    """
     if (
-        config.args_source is pytest.Config.ArgsSource.TESTPATHS
+        "PYTEST_XDIST_WORKER" not in os.environ
+        and config.args_source is pytest.Config.ArgsSource.TESTPATHS
         and config.getoption("numprocesses", 0) is None
         and not config.getoption("usepdb")
         and not config.getoption("collectonly")
