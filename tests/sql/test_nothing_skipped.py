@@ -44,6 +44,7 @@ MEANINGLESS = {
     ("Ordered", "desc"): "set by ASC to what is the default",
     ("Placeholder", "kind"): "set in other dialects",
     ("Interval", "fraction_in_string"): "says how fractions of a unit are read, so it matters for these only",
+    ("Array", "value_constructor"): "tells ARRAY[query] from ARRAY(query), so it matters for one query only",
     ("Literal", "is_string"): "a string constant is the number where a number is meant",
 }
 QUERIES = null_tables.small_queries()

@@ -33,6 +33,7 @@ from bireme.plan.expr import (
     SortKey,
     WindowCall,
 )
+from bireme.plan.functions.conversion import is_row
 from bireme.plan.relation import (
     Aggregate,
     Assume,
@@ -292,6 +293,12 @@ class _Printer:
     def call(self, call: Call, name: Namer, around: Around) -> str:
         function = call.function
         args = [self.expr(arg, name, around) for arg in call.args]
+        if function == "struct_pack" and not is_row(call.type):
+            names = [child.name.replace("'", "''") for child in call.type.children]
+            fields = [f"'{field}': {arg}" for field, arg in zip(names, args, strict=True)]
+            return "{" + ", ".join(fields) + "}"
+        if function == "struct_pack":
+            return f"row({', '.join(args)})"
         if function in _OPERATORS:
             return f"({f' {_OPERATORS[function]} '.join(args)})"
         if function in _PREFIXES:

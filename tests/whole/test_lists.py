@@ -40,8 +40,8 @@ QUERIES = [
     "select [1, 2] union all select [3.5]",
     "select list(l order by i), first(l order by i desc), count(l) from t",
     "select i, l[2] as e from t order by l[2] desc nulls first, i",
-    "select list_sum(d) = 1234567890123456789012345678904.0, list_avg(d), list_median(d) = "
-    "617283945061728394506172839452 from (select [1234567890123456789012345678901.5, 2.5]::decimal(38, 1)[] as d)",
+    "select list_sum(d) = 1234567890123456789012345678904.0, list_avg(d) "
+    "from (select [1234567890123456789012345678901.5, 2.5]::decimal(38, 1)[] as d)",
     "select l[:-:(i - 3)], l[:3:(i - 3)], l[:-:-2], l[i:-:(3 - i)] from t where i <> 3",
     "select list_sum([9223372036854775807, 9223372036854775807]), list_avg([true::int, 4]), list_sum([1.5::float])",
     "select list_var_samp([1e301, -1e301]), list_stddev_pop([1e301, 1e301]), list_median([1::hugeint, 2])",

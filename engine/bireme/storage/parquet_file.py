@@ -147,6 +147,7 @@ def _parse(path: str, version: str, footer: bytes, size: int) -> ParquetFile:
     try:
         metadata = parse_metadata(footer)
         arrow_schema = _with_microseconds(metadata.schema.to_arrow_schema(), metadata)
+        leaves, schema = _leaves(arrow_schema), _schema(path, arrow_schema)
         chunks = read_footer(footer)
         leaf_count = metadata.num_columns
     except pa.ArrowNotImplementedError as error:
@@ -160,10 +161,8 @@ def _parse(path: str, version: str, footer: bytes, size: int) -> ParquetFile:
         raise SourceCorrupt(f"{path!r} is damaged: {metadata.num_rows} rows, but {sum(chunks.rows)} in its row groups")
     if any(chunks.chunk_count(group) != leaf_count for group in range(len(chunks.rows))):
         raise SourceCorrupt(f"{path!r} is damaged: a row group does not have a chunk for each of {leaf_count} columns")
-    leaves = _leaves(arrow_schema)
     if sum(map(len, leaves)) != leaf_count:
         raise SourceCorrupt(f"{path!r} is damaged: its Arrow schema has other columns than its Parquet schema")
-    schema = _schema(path, arrow_schema)
     pages_end = size - _END_BYTES - len(footer)
     return ParquetFile(path, version, footer, metadata, arrow_schema, schema, leaves, pages_end, chunks)
 

@@ -37,16 +37,14 @@ def column(node: Node, context: Context) -> Expr:
         if name.__class__ is exp.Star:
             raise ClauseFault("a star can only stand alone in a select list, or in count(*)")
         raise Unsupported("only plain names of columns are supported")
-    table = args.get("table")
-    if table is None:
-        return context.parameters.get(name.args["this"].lower()) or context.column(
-            name.args["this"].lower(), None, node
-        )
-    if args.get("db") is None and context.has_relation(table.name.lower()):
-        return context.column(name.args["this"].lower(), table.name.lower(), node)
-    return _path(
-        [part for part in (args.get("catalog"), args.get("db"), table, name) if part is not None], node, context
-    )
+    around = [part for part in (args.get("catalog"), args.get("db"), args.get("table")) if part is not None]
+    own = name.args["this"].lower()
+    if not around:
+        return context.parameters.get(own) or context.column(own, None, node)
+    table = around[0].name.lower()
+    if len(around) == 1 and context.has_relation(table):
+        return context.column(own, table, node)
+    return _path([*around, name], node, context)
 
 
 def _path(parts: list[Node], node: Node, context: Context) -> Expr:
