@@ -64,13 +64,13 @@ Place place_from(const std::string& name) {
 
 Exported place_batch(nb::handle source, const std::vector<bool>& descending,
                      const std::vector<bool>& nulls_first, int64_t partition_keys,
-                     const std::vector<std::string>& names) {
+                     const std::vector<std::string>& names, bool are_in_order) {
   const Batch batch = import_arrow(source);
   nb::gil_scoped_release unlocked;
   std::vector<Place> places;
   for (const std::string& name : names) places.push_back(place_from(name));
-  auto columns =
-      window_places(batch, sort_keys(descending, nulls_first), static_cast<size_t>(partition_keys), places);
+  auto columns = window_places(batch, sort_keys(descending, nulls_first), static_cast<size_t>(partition_keys),
+                               places, are_in_order);
   return Exported(std::move(columns), batch.rows());
 }
 
@@ -84,9 +84,9 @@ void bind_sort(nb::module_& module) {
              nb::arg("descending"), nb::arg("nulls_first"),
              "An Exported batch per range between splitters; dictionary columns leave as their codes.");
   module.def("window_places", &place_batch, nb::arg("keys"), nb::arg("descending"), nb::arg("nulls_first"),
-             nb::arg("partition_keys"), nb::arg("places"),
+             nb::arg("partition_keys"), nb::arg("places"), nb::arg("are_in_order"),
              "An int64 column a place (number, rank, dense_rank, partition_rows, rows_up_to_peers), in the "
-             "order of the rows.");
+             "order of the rows. Rows that are in order are not sorted.");
 }
 
 }  // namespace bireme

@@ -168,14 +168,14 @@ Cells<Entry> all_entries(const Codes& codes) {
   return entries;
 }
 
-// Puts the rows, of which there are some, in order by the pieces: the first `wanted`.
-void sort_by_pieces(SortedRows& sorted, int64_t rows, int64_t wanted) {
+// Puts the rows, of which there are some, in order by the pieces, unless they are: the first `wanted`.
+void sort_by_pieces(SortedRows& sorted, int64_t rows, int64_t wanted, bool are_in_order) {
   Codes codes = join_pieces(sorted.pieces, rows);
   sorted.is_decided = codes.decides(sorted.pieces);
   if (sorted.is_decided) release(sorted.pieces);
   sorted.entries = wanted < rows ? first_entries(codes, sorted.pieces, wanted) : all_entries(codes);
   codes.joined = {};
-  sort_entries(sorted.entries, codes, sorted.pieces);
+  if (!are_in_order) sort_entries(sorted.entries, codes, sorted.pieces);
 }
 
 void check(const Batch& batch, const std::vector<SortKey>& keys) {
@@ -187,7 +187,8 @@ void check(const Batch& batch, const std::vector<SortKey>& keys) {
 
 }  // namespace
 
-SortedRows sorted_rows(const Batch& batch, const std::vector<SortKey>& keys, size_t split) {
+SortedRows sorted_rows(const Batch& batch, const std::vector<SortKey>& keys, size_t split,
+                       bool are_in_order) {
   check(batch, keys);
   SortedRows sorted;
   for (size_t index = 0; index < keys.size(); ++index) {
@@ -197,7 +198,7 @@ SortedRows sorted_rows(const Batch& batch, const std::vector<SortKey>& keys, siz
   if (split >= keys.size()) sorted.split_pieces = sorted.pieces.size();
   for (size_t index = sorted.split_pieces; index < sorted.pieces.size(); ++index)
     sorted.split_bits += sorted.pieces[index].bits;
-  if (batch.rows() > 0) sort_by_pieces(sorted, batch.rows(), batch.rows());
+  if (batch.rows() > 0) sort_by_pieces(sorted, batch.rows(), batch.rows(), are_in_order);
   return sorted;
 }
 
@@ -215,7 +216,7 @@ OutputColumn sort_rows(const Batch& batch, const std::vector<SortKey>& keys, int
   out.rows = wanted;
   out.values = Buffer(wanted * 8);
   if (wanted == 0) return out;
-  sort_by_pieces(sorted, rows, few ? wanted : rows);
+  sort_by_pieces(sorted, rows, few ? wanted : rows, false);
   int64_t* positions = out.values.as<int64_t>();
   for (int64_t row = 0; row < wanted; ++row) positions[row] = sorted.entries[row].row;
   return out;

@@ -30,7 +30,8 @@ struct SortedRows {
   bool is_decided = false;
 };
 
-SortedRows sorted_rows(const Batch& batch, const std::vector<SortKey>& keys, size_t split);
+// Rows that `are_in_order` as they come are not sorted.
+SortedRows sorted_rows(const Batch& batch, const std::vector<SortKey>& keys, size_t split, bool are_in_order);
 
 // The positions of the rows in order, as int64; rows with equal keys keep their order. With `limit` >= 0 only
 // the first that many.

@@ -114,7 +114,8 @@ void write_places(const Cells<SortEntry>& entries, const Differ& partition_diffe
 }  // namespace
 
 std::vector<OutputColumn> window_places(const Batch& batch, const std::vector<SortKey>& keys,
-                                        size_t partition_keys, const std::vector<Place>& places) {
+                                        size_t partition_keys, const std::vector<Place>& places,
+                                        bool are_in_order) {
   if (partition_keys > keys.size()) throw EngineBug("a window has more partition keys than keys");
   const int64_t rows = batch.rows();
   std::vector<OutputColumn> columns(places.size());
@@ -123,7 +124,7 @@ std::vector<OutputColumn> window_places(const Batch& batch, const std::vector<So
     column.rows = rows;
     column.values = Buffer(rows * 8);
   }
-  const SortedRows sorted = sorted_rows(batch, keys, partition_keys);
+  const SortedRows sorted = sorted_rows(batch, keys, partition_keys, are_in_order);
   Writer writer(places, columns);
   if (sorted.is_decided) {
     write_places(sorted.entries, CodesDiffer(sorted.split_bits), CodesDiffer(0), writer);

@@ -21,8 +21,9 @@ enum class Place {
 };
 
 // An int64 column for each place asked for, in the order of the batch's rows. The first `partition_keys` of
-// the keys divide the rows, the others order them.
+// the keys divide the rows, the others order them. Rows that `are_in_order` are not sorted.
 std::vector<OutputColumn> window_places(const Batch& batch, const std::vector<SortKey>& keys,
-                                        size_t partition_keys, const std::vector<Place>& places);
+                                        size_t partition_keys, const std::vector<Place>& places,
+                                        bool are_in_order);
 
 }  // namespace bireme

@@ -100,7 +100,7 @@ void test_window_places(size_t rows, uint64_t spread) {
   const SortKey by_key{true, false};
   const std::vector<Place> places = {Place::PartitionRows, Place::Number, Place::DenseRank, Place::Rank,
                                      Place::RowsUpToPeers};
-  const auto found = window_places(batch(longs(groups), longs(keys)), {{}, by_key}, 1, places);
+  const auto found = window_places(batch(longs(groups), longs(keys)), {{}, by_key}, 1, places, false);
   for (size_t row = 0; row < rows; ++row) {
     int64_t partition = 0, before = 0, peers = 0, peers_before = 0;
     Longs better;
@@ -118,6 +118,31 @@ void test_window_places(size_t rows, uint64_t spread) {
                               before + 1, before + peers};
     for (size_t index = 0; index < places.size(); ++index)
       CHECK(found[index].values.as<int64_t>()[row] == wanted[index]);
+  }
+}
+
+void test_window_places_in_order(size_t rows, uint64_t spread, const std::string& begin) {
+  std::mt19937_64 random(rows * 37 + spread);
+  Longs groups;
+  Strings keys;
+  for (size_t row = 0; row < rows; ++row) {
+    groups.push_back(random() % 5 == 0 ? std::nullopt : std::optional(static_cast<int64_t>(random() % 7)));
+    keys.push_back(random() % 5 == 0 ? std::nullopt
+                                     : std::optional(begin + std::to_string(random() % spread)));
+  }
+  const std::vector<SortKey> by = {{true, false}, {false, true}};
+  const Batch mixed = batch(longs(groups), strings(keys));
+  const Batch positions = batch(sort_rows(mixed, by, -1));
+  const Batch ordered = batch(take(mixed[0], positions[0]), take(mixed[1], positions[0]));
+  const std::vector<Place> places = {Place::PartitionRows, Place::Number, Place::DenseRank, Place::Rank,
+                                     Place::RowsUpToPeers};
+  for (const size_t partition_keys : {size_t{0}, size_t{1}, size_t{2}}) {
+    const auto wanted = window_places(ordered, by, partition_keys, places, false);
+    const auto found = window_places(ordered, by, partition_keys, places, true);
+    for (size_t index = 0; index < places.size(); ++index) {
+      const int64_t* values = wanted[index].values.as<int64_t>();
+      CHECK(std::equal(values, values + rows, found[index].values.as<int64_t>()));
+    }
   }
 }
 
@@ -151,7 +176,11 @@ int main() {
     }
   }
   for (const uint64_t spread : {uint64_t{1}, uint64_t{6}, uint64_t{1} << 20}) {
-    for (const size_t rows : {size_t{0}, size_t{1}, size_t{700}}) test_window_places(rows, spread);
+    for (const size_t rows : {size_t{0}, size_t{1}, size_t{700}}) {
+      test_window_places(rows, spread);
+      test_window_places_in_order(rows, spread, "");
+      test_window_places_in_order(rows, spread, "of more bytes than a code has ");
+    }
   }
   for (const size_t rows : {size_t{1}, size_t{900}}) {
     for (const size_t splitters : {size_t{0}, size_t{1}, size_t{9}}) {

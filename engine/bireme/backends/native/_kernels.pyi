@@ -177,7 +177,12 @@ def split_by_ranges(
     batch: Any, keys: Any, splitters: Any, descending: Sequence[bool], nulls_first: Sequence[bool]
 ) -> list[Exported]: ...
 def window_places(
-    keys: Any, descending: Sequence[bool], nulls_first: Sequence[bool], partition_keys: int, places: Sequence[str]
+    keys: Any,
+    descending: Sequence[bool],
+    nulls_first: Sequence[bool],
+    partition_keys: int,
+    places: Sequence[str],
+    are_in_order: bool,
 ) -> Exported: ...
 def take(batch: Any, columns: Sequence[int], rows: Any) -> Exported: ...
 def hash_rows(batch: Any, columns: Sequence[int]) -> Exported: ...

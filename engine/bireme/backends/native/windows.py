@@ -14,7 +14,7 @@ from bireme.backends.native import _kernels
 from bireme.backends.native.joins import has_order
 from bireme.data import arrays
 from bireme.data.types import to_arrow
-from bireme.plan.expr import UP_TO_PEERS, WHOLE_PARTITION, Expr, SortKey, WindowCall
+from bireme.plan.expr import UP_TO_PEERS, WHOLE_PARTITION, Expr, WindowCall
 from bireme.plan.window_order import WindowOrder, keys_of
 
 # The places that make the value of a function, and how.
@@ -56,34 +56,38 @@ def places_of_windows(calls: Sequence[WindowCall], evaluate: Evaluate) -> list[p
     wanted: dict[WindowOrder, dict[str, pa.Array]] = {order: {} for order in shared}
     for call, order in zip(calls, shared, strict=True):
         wanted[order].update(dict.fromkeys(_places(call)))
-    found = {order: _computed(*order, list(places), evaluate) for order, places in wanted.items()}
+    found = {order: _computed(order, list(places), evaluate) for order, places in wanted.items()}
     return [_value(call, found[order]) for call, order in zip(calls, shared, strict=True)]
 
 
-def _computed(
-    partition: tuple[Expr, ...], order: tuple[SortKey, ...], places: list[str], evaluate: Evaluate
-) -> dict[str, pa.Array]:
+def _computed(order: WindowOrder, places: list[str], evaluate: Evaluate) -> dict[str, pa.Array]:
     """The places of all rows, by name."""
-    keys = evaluate([*partition, *(key.expr for key in order)])
-    descending = [False] * len(partition) + [key.descending for key in order]
-    nulls_first = [False] * len(partition) + [key.nulls_first for key in order]
-    exported = _kernels.window_places(keys, descending, nulls_first, len(partition), places)
-    return dict(zip(places, pa.record_batch(exported).columns, strict=True))
+    columns = evaluate([key.expr for key in keys_of(order)])
+    return dict(zip(places, _places_of(columns, order, places, are_in_order=False), strict=True))
+
+
+def _places_of(columns: pa.RecordBatch, order: WindowOrder, places: list[str], *, are_in_order: bool) -> list[pa.Array]:
+    """The places of rows with these keys of the order."""
+    keys = keys_of(order)
+    descending = [key.descending for key in keys]
+    nulls_first = [key.nulls_first for key in keys]
+    exported = _kernels.window_places(columns, descending, nulls_first, len(order[0]), places, are_in_order)
+    found: list[pa.Array] = pa.record_batch(exported).columns
+    return found
 
 
 def beginnings(order: WindowOrder, evaluate: Callable[[pa.RecordBatch], pa.RecordBatch]) -> Beginnings | None:
-    """Where partitions and peers begin; None for keys without a native order. `evaluate` computes the keys."""
-    partition, keys = order
-    if not (partition or keys) or not all(has_order(to_arrow(key.expr.type)) for key in keys_of(order)):
+    """Where partitions and peers begin, of rows that come in order; None for keys without a native order.
+
+    `evaluate` computes the keys.
+    """
+    keys = keys_of(order)
+    if not keys or not all(has_order(to_arrow(key.expr.type)) for key in keys):
         return None
-    descending, nulls_first = (
-        [key.descending for key in keys_of(order)],
-        [key.nulls_first for key in keys_of(order)],
-    )
 
     def found(batch: pa.RecordBatch) -> tuple[arrays.Flags, arrays.Flags]:
-        places = _kernels.window_places(evaluate(batch), descending, nulls_first, len(partition), ["number", "rank"])
-        number, rank = (arrays.to_numpy(column) for column in pa.record_batch(places).columns)
+        places = _places_of(evaluate(batch), order, ["number", "rank"], are_in_order=True)
+        number, rank = map(arrays.to_numpy, places)
         return number == 1, number == rank
 
     return found
