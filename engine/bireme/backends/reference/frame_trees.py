@@ -22,7 +22,7 @@ from bireme.plan.physical import AggregateStep
 _RUN: Final = 8
 # Frames that are worked on at once; each takes fewer than twice a run of every level.
 _FRAMES_MAX: Final = 1 << 16
-_MERGEABLE: Final = frozenset(
+MERGEABLE: Final = frozenset(
     {
         "count_star", "count", "sum", "min", "max", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop",
         "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor",
@@ -35,7 +35,7 @@ States = list[pa.Array]
 def is_worthwhile(function: str, frames: Rows) -> bool:
     """Whether frames have so many rows on average that a tree costs less than going through them."""
     rows = int((frames[:, 1] - frames[:, 0]).sum())
-    return function in _MERGEABLE and function in AGGREGATES and rows > 4 * _RUN * len(frames)
+    return function in MERGEABLE and function in AGGREGATES and rows > 4 * _RUN * len(frames)
 
 
 def over_frames(step: AggregateStep, arg: pa.Array | None, frames: Rows, kept: Bools) -> States:

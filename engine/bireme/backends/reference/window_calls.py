@@ -6,13 +6,12 @@ are yet to come. One class for each kind of function; `window_stream` has the st
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from bireme.backends.reference import windows
+from bireme.backends.reference import frame_trees, windows
 from bireme.backends.reference.aggregates import AGGREGATES, States
 from bireme.backends.reference.frames import InOrder
 from bireme.backends.reference.keys import Rows
@@ -23,18 +22,13 @@ from bireme.plan.expr import BoundKind, Expr, FrameUnit, Literal, WindowCall
 
 _OFFSETS: Final = (BoundKind.PRECEDING, BoundKind.FOLLOWING)
 # Aggregates whose states merge, in the order of the rows, whatever rows they are of.
-_CARRIED: Final = frozenset(
-    {
-        "count_star", "count", "sum", "min", "max", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop",
-        "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "any_value", "product",
-    }
-)  # fmt: skip
+_CARRIED: Final = frame_trees.MERGEABLE | {"any_value", "product"}
 # So many first values of a partition are remembered for nth_value.
 _REMEMBERED_MAX: Final = 4_096
 
 
 class Counted(NamedTuple):
-    """Rows, and groups of peers, of a part of a partition, and what each call keeps of them."""
+    """Rows, and groups of peers, of a part of a partition, and what each call keeps of them: None for no need."""
 
     rows: int
     groups: int
@@ -52,6 +46,8 @@ class StreamedCall(Protocol):
     """A window function over stretches. Of several calls, number `index` keeps the states of that number."""
 
     index: int
+    # Whether values depend on rows that were and are not held any more.
+    needs_before: bool
     # Whether values depend on rows that are yet to come, so that those have to be counted first.
     needs_after: bool
 
@@ -75,7 +71,7 @@ class StreamedCall(Protocol):
 def streamed(call: WindowCall, index: int) -> StreamedCall | None:
     """The call over stretches; None for what needs all rows of a partition at once."""
     function = call.call.function
-    if function in _RANKS:
+    if function in windows.RANKS:
         return Ranked(call, index)
     if function in ("lag", "lead"):
         offset = _constant(call.call.args[1])
@@ -120,6 +116,8 @@ def _opens(call: WindowCall, *, at_start: bool) -> bool:
 class Ranked:
     """row_number and the like: by counts alone."""
 
+    needs_before = True
+
     def __init__(self, call: WindowCall, index: int) -> None:
         self._call = call
         self.index = index
@@ -138,44 +136,25 @@ class Ranked:
         return row
 
     def values(self, ordered: InOrder, chosen: slice, before: Around, after: Around) -> pa.Array:
-        return _RANKS[self._call.call.function](_Places(ordered, chosen, before, after), self._call)
+        arguments = [ordered.scope.evaluate(arg)[chosen] for arg in self._call.call.args]
+        return windows.RANKS[self._call.call.function](_places(ordered, chosen, before, after), arguments)
 
 
-class _Places:
-    """Places of the chosen rows in their partition, from 0; ends are exclusive."""
-
-    def __init__(self, ordered: InOrder, chosen: slice, before: Around, after: Around) -> None:
-        self.ordered = ordered
-        self.chosen = chosen
-        start = ordered.start[chosen]
-        goes_on = ordered.end[chosen] == len(ordered)
-        earlier = np.where(start == 0, before.partition.rows, 0)
-        peer_start = ordered.peer_start[chosen]
-        self.row = np.arange(len(ordered))[chosen] - start + earlier
-        self.first_peer = peer_start - start + earlier - np.where(peer_start == 0, before.peers.rows, 0)
-        self.end_of_peers = ordered.peer_end[chosen] - start + earlier
-        self.end_of_peers = self.end_of_peers + np.where(ordered.peer_end[chosen] == len(ordered), after.peers.rows, 0)
-        self.rows = ordered.end[chosen] - start + earlier + np.where(goes_on, after.partition.rows, 0)
-        groups = ordered.peer_number[chosen] - ordered.peer_number[start]
-        self.group = groups + np.where(start == 0, before.partition.groups, 0)
-
-
-def _int64(values: Rows) -> pa.Array:
-    return pa.array(np.asarray(values, np.int64), pa.int64())
-
-
-def _ntile(places: _Places, call: WindowCall) -> pa.Array:
-    return windows.tiles(places.ordered.scope.evaluate(call.call.args[0])[places.chosen], places.row, places.rows)
-
-
-_RANKS: Final[dict[str, Callable[[_Places, WindowCall], pa.Array]]] = {
-    "row_number": lambda places, _: _int64(places.row + 1),
-    "rank": lambda places, _: _int64(places.first_peer + 1),
-    "dense_rank": lambda places, _: _int64(places.group + 1),
-    "percent_rank": lambda places, _: pa.array(places.first_peer / np.maximum(places.rows - 1, 1), pa.float64()),
-    "cume_dist": lambda places, _: pa.array(places.end_of_peers / places.rows, pa.float64()),
-    "ntile": _ntile,
-}
+def _places(ordered: InOrder, chosen: slice, before: Around, after: Around) -> windows.Places:
+    """Places of the chosen rows in their whole partition."""
+    inside = windows.Places(*[each[chosen] for each in windows.places_of(ordered)])
+    is_first = ordered.start[chosen] == 0
+    is_last = ordered.end[chosen] == len(ordered)
+    earlier = np.where(is_first, before.partition.rows, 0)
+    earlier_peers = np.where(ordered.peer_start[chosen] == 0, before.peers.rows, 0)
+    later_peers = np.where(ordered.peer_end[chosen] == len(ordered), after.peers.rows, 0)
+    return windows.Places(
+        inside.row + earlier,
+        inside.rows + earlier + np.where(is_last, after.partition.rows, 0),
+        inside.first_peer + earlier - earlier_peers,
+        inside.end_of_peers + earlier + later_peers,
+        inside.group + np.where(is_first, before.partition.groups, 0),
+    )
 
 
 # --------------------------------------------------------------------------------------- other rows' values
@@ -184,7 +163,7 @@ _RANKS: Final[dict[str, Callable[[_Places, WindowCall], pa.Array]]] = {
 class Shifted:
     """lag and lead by a constant."""
 
-    needs_after = False
+    needs_before = needs_after = False
 
     def __init__(self, call: WindowCall, index: int, offset: int) -> None:
         self._call = call
@@ -228,6 +207,7 @@ class _Framed:
     def __init__(self, call: WindowCall, index: int) -> None:
         self._call = call
         self.index = index
+        self.needs_before = _opens(call, at_start=True)
         self.needs_after = _opens(call, at_start=False)
 
     def open_from(self, ordered: InOrder) -> int:
@@ -244,7 +224,7 @@ class _Framed:
     def needed_from(self, ordered: InOrder, row: int) -> int:
         low, high = ordered.ranges(self._call.frame)
         # What is before an end of frames that have no start in the stretch is folded.
-        return min(row, int((high if _opens(self._call, at_start=True) else low)[row]))
+        return min(row, int((high if self.needs_before else low)[row]))
 
     def _goes_on(self, ordered: InOrder, chosen: slice, side: Around, *, at_start: bool) -> tuple[Bools, Counted]:
         """Which rows' frames go on at an end of the stretch, and in what."""
@@ -266,18 +246,13 @@ class Aggregated(_Framed):
         super().__init__(call, index)
         self._step = windows.aggregate_step(call.call)
         self._merge = AGGREGATES[self._step.function][1]
-        self._is_carried = _opens(call, at_start=True) or _opens(call, at_start=False)
 
-    def fold(self, ordered: InOrder, low: int, high: int) -> States | None:
-        if not self._is_carried:
-            return None
+    def fold(self, ordered: InOrder, low: int, high: int) -> States:
         arg, kept = windows.argument_of(ordered, self._call), windows.kept_of(ordered, self._call)
         frame = np.array([[low, high]], np.int64)
         return windows.states_over(self._step, False, arg, frame, kept)
 
-    def merged(self, before: States | None, after: States | None) -> States | None:
-        if before is None or after is None:
-            return before if after is None else after
+    def merged(self, before: States, after: States) -> States:
         both = [pa.concat_arrays(pair) for pair in zip(before, after, strict=True)]
         return self._merge(self._step, both, Groups(np.zeros(2, np.int64), 1))
 
@@ -364,7 +339,7 @@ class Picked(_Framed):
         skipped = np.where(goes_on[0], 0 if before is None else before.rows, 0)
         index = self._number - 1 - skipped
         inside = between[1] - between[0]
-        rows = _at(places, between[0] + index, (index >= 0) & (index < inside))
+        rows = windows.at(places, between[0] + index, (index >= 0) & (index < inside))
         pool = [values]
         if before is not None:
             rows[index < 0] = len(values) + self._number - 1
@@ -382,7 +357,7 @@ class Picked(_Framed):
     ) -> pa.Array:  # fmt: skip
         before, after = ends
         some = between[1] > between[0]
-        rows = _at(places, between[1] - 1, some)
+        rows = windows.at(places, between[1] - 1, some)
         pool = [values]
         if before is not None and before.rows:
             rows[goes_on[0] & ~some] = len(values)
@@ -391,10 +366,3 @@ class Picked(_Framed):
             rows[goes_on[1]] = sum(map(len, pool))
             pool.append(after.last)
         return picked(pa.concat_arrays(pool), rows)
-
-
-def _at(places: Rows, index: Rows, inside: Bools) -> Rows:
-    """The places of some numbers; -1 for those that are not `inside`."""
-    rows = np.full(len(index), -1, np.int64)
-    rows[inside] = places[index[inside]]
-    return rows

@@ -49,7 +49,9 @@ class Stream:
         self._calls = calls
         self._order = order
         self._beginnings = beginnings
-        self.needs_surveys = any(call.needs_after for call in calls)
+        self._needs_before = [call.needs_before for call in calls]
+        self._needs_after = [call.needs_after for call in calls]
+        self.needs_surveys = any(self._needs_after)
         self._none = Counted(0, 0, tuple([None] * len(calls)))
         self._nothing = Around(self._none, self._none)
         self.restart([])
@@ -82,8 +84,8 @@ class Stream:
         return Survey(
             _row(batch, 0),
             _row(batch, rows - 1),
-            self._counted(ordered, 0, partition),
-            self._counted(ordered, 0, peers),
+            self._counted(ordered, 0, partition, self._needs_after),
+            self._counted(ordered, 0, peers, self._needs_after),
             partition == rows,
             peers == rows,
         )
@@ -111,9 +113,10 @@ class Stream:
         new, peers = self._beginnings(joined([last, first]))
         return not new[1], not peers[1]
 
-    def _counted(self, ordered: InOrder, low: int, high: int) -> Counted:
-        """Rows `low` to `high` of one partition. Groups are those that begin there."""
-        states = tuple([call.fold(ordered, low, high) for call in self._calls])
+    def _counted(self, ordered: InOrder, low: int, high: int, needed: Sequence[bool]) -> Counted:
+        """Rows `low` to `high` of one partition, with the states that are needed. Groups are those that begin there."""
+        calls = zip(self._calls, needed, strict=True)
+        states = tuple([call.fold(ordered, low, high) if is_needed else None for call, is_needed in calls])
         groups = 0 if low >= high else int(ordered.peer_number[high - 1] - ordered.peer_number[low]) + 1
         return Counted(high - low, groups, states)
 
@@ -121,7 +124,7 @@ class Stream:
         if not before.rows or not after.rows:
             return before if before.rows else after
         pairs = zip(self._calls, before.states, after.states, strict=True)
-        states = tuple([call.merged(one, other) for call, one, other in pairs])
+        states = tuple([None if one is None else call.merged(one, other) for call, one, other in pairs])
         return Counted(before.rows + after.rows, before.groups + after.groups, states)
 
     # ----------------------------------------------------------------------------------------------- rows
@@ -161,7 +164,7 @@ class Stream:
 
     def _left(self, ordered: InOrder, end: int, start: int, earlier: Counted) -> Counted:
         """What leaves of the rows before `end` that are in one partition, or group, with it, which began at `start`."""
-        leaving = self._counted(ordered, start, end) if start < end else self._none
+        leaving = self._counted(ordered, start, end, self._needs_before) if start < end else self._none
         if start < end and ordered.peer_number[end] == ordered.peer_number[end - 1]:
             # The last group goes on and is counted when it ends.
             leaving = leaving._replace(groups=leaving.groups - 1)

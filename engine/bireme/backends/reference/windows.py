@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -47,42 +47,55 @@ def _int64(values: Rows, missing: Bools | None = None) -> pa.Array:
     return pa.array(np.asarray(values, np.int64), pa.int64(), mask=missing)
 
 
-def _row_number(ordered: Ordered, call: WindowCall) -> pa.Array:
-    return _int64(np.arange(len(ordered)) - ordered.start + 1)
+class Places(NamedTuple):
+    """Where each row is in its partition, and where its peers are; from 0, ends are exclusive."""
+
+    row: Rows
+    rows: Rows  # that the partition has
+    first_peer: Rows
+    end_of_peers: Rows
+    group: Rows  # of peers
 
 
-def _rank(ordered: Ordered, call: WindowCall) -> pa.Array:
-    return _int64(ordered.peer_start - ordered.start + 1)
+def places_of(ordered: Ordered) -> Places:
+    start = ordered.start
+    return Places(
+        np.arange(len(ordered)) - start,
+        ordered.end - start,
+        ordered.peer_start - start,
+        ordered.peer_end - start,
+        ordered.peer_number - ordered.peer_number[start],
+    )
 
 
-def _dense_rank(ordered: Ordered, call: WindowCall) -> pa.Array:
-    return _int64(ordered.peer_number - ordered.peer_number[ordered.start] + 1)
+def _ranked(ordered: Ordered, call: WindowCall) -> pa.Array:
+    arguments = [_argument(ordered, call.call, index) for index in range(len(call.call.args))]
+    return RANKS[call.call.function](places_of(ordered), arguments)
 
 
-def _percent_rank(ordered: Ordered, call: WindowCall) -> pa.Array:
-    others = ordered.end - ordered.start - 1
-    return pa.array((ordered.peer_start - ordered.start) / np.maximum(others, 1), pa.float64())
-
-
-def _cume_dist(ordered: Ordered, call: WindowCall) -> pa.Array:
-    return pa.array((ordered.peer_end - ordered.start) / (ordered.end - ordered.start), pa.float64())
-
-
-def _ntile(ordered: Ordered, call: WindowCall) -> pa.Array:
-    return tiles(_argument(ordered, call.call, 0), np.arange(len(ordered)) - ordered.start, ordered.end - ordered.start)
-
-
-def tiles(buckets: pa.Array, row: Rows, rows: Rows) -> pa.Array:
-    """Buckets: of row number `row`, from 0, of `rows`. The first have one row more where these do not divide evenly."""
+def _ntile(places: Places, arguments: Sequence[pa.Array]) -> pa.Array:
+    """The first buckets have one row more where the rows do not divide evenly."""
+    (buckets,) = arguments
     missing = nulls_of(buckets)
     count = np.where(missing, 1, np.asarray(buckets.fill_null(1), np.int64))
     if (count < 1).any():
         raise DomainFault(f"ntile needs a number of buckets greater than zero, not {count[count < 1][0]}")
-    count = np.maximum(np.minimum(count, rows), 1)
+    row, rows = places.row, places.rows
+    count = np.minimum(count, rows)
     size, larger = rows // count, rows % count
     in_larger = larger * (size + 1)
-    number = np.where(row < in_larger, row // (size + 1), larger + (row - in_larger) // np.maximum(size, 1))
+    number = np.where(row < in_larger, row // (size + 1), larger + (row - in_larger) // size)
     return _int64(number + 1, missing)
+
+
+RANKS: Final[dict[str, Callable[[Places, Sequence[pa.Array]], pa.Array]]] = {
+    "row_number": lambda places, _: _int64(places.row + 1),
+    "rank": lambda places, _: _int64(places.first_peer + 1),
+    "dense_rank": lambda places, _: _int64(places.group + 1),
+    "percent_rank": lambda places, _: pa.array(places.first_peer / np.maximum(places.rows - 1, 1), pa.float64()),
+    "cume_dist": lambda places, _: pa.array(places.end_of_peers / places.rows, pa.float64()),
+    "ntile": _ntile,
+}
 
 
 # ----------------------------------------------------------------------------------------- single values
@@ -116,8 +129,7 @@ def shifted(ordered: Ordered, moves: Rows, counted: Bools) -> Rows:
     places = np.flatnonzero(counted)
     index = np.where(moves < 0, up_to - counted + moves, up_to + moves - 1)
     inside = (index >= 0) & (index < len(places))
-    found = np.full(len(own), -1, np.int64)
-    found[inside] = places[index[inside]]
+    found = at(places, index, inside)
     found[(found < ordered.start) | (found >= ordered.end)] = -1
     return np.where(moves == 0, own, found)
 
@@ -133,12 +145,16 @@ def _nth(number: Callable[[Ordered, WindowCall], tuple[Rows, Bools]]) -> Callabl
         wanted, missing = number(ordered, call)
         wanted = np.clip(wanted, -_FAR, _FAR)
         index = np.where(wanted > 0, first + wanted - 1, last + wanted)
-        inside = ~missing & (wanted != 0) & (first <= index) & (index < last)
-        rows = np.full(len(ordered), -1, np.int64)
-        rows[inside] = places[index[inside]]
-        return picked(values, rows)
+        return picked(values, at(places, index, ~missing & (first <= index) & (index < last)))
 
     return compute
+
+
+def at(places: Rows, index: Rows, inside: Bools) -> Rows:
+    """The places of some numbers; -1 for those that are not `inside`."""
+    rows = np.full(len(index), -1, np.int64)
+    rows[inside] = places[index[inside]]
+    return rows
 
 
 def kept_of(ordered: Ordered, call: WindowCall) -> Bools:
@@ -220,12 +236,7 @@ def _over_frames(step: AggregateStep, distinct: bool, arg: pa.Array | None, fram
 
 
 FUNCTIONS: Final[dict[str, Callable[[Ordered, WindowCall], pa.Array]]] = {
-    "row_number": _row_number,
-    "rank": _rank,
-    "dense_rank": _dense_rank,
-    "percent_rank": _percent_rank,
-    "cume_dist": _cume_dist,
-    "ntile": _ntile,
+    **dict.fromkeys(RANKS, _ranked),
     "lag": _shift(-1),
     "lead": _shift(1),
     "first_value": _nth(_always(1)),
