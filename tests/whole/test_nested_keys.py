@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -111,6 +112,7 @@ VALUES = st.lists(
     | st.fixed_dictionaries(
         {
             "n": st.none() | st.integers(-(2**63), 2**63 - 1),
+            "d": st.none() | st.integers(1 - 10**38, 10**38 - 1).map(Decimal),
             "f": st.none() | st.floats().map(lambda value: value + 0.0 if value == value else math.nan),
             "t": st.none() | st.text(alphabet="\x00\x01aé\U0001f40d", max_size=3),
             "l": st.none() | st.lists(st.none() | st.lists(st.none() | st.booleans(), max_size=2), max_size=3),
@@ -119,14 +121,19 @@ VALUES = st.lists(
     max_size=8,
 )
 _KIND = from_arrow(
-    pa.struct([("n", pa.int64()), ("f", pa.float64()), ("t", pa.string()), ("l", pa.list_(pa.list_(pa.bool_())))])
-)
+    pa.struct(
+        [
+            ("n", pa.int64()), ("d", pa.decimal128(38, 0)), ("f", pa.float64()), ("t", pa.string()),
+            ("l", pa.list_(pa.list_(pa.bool_()))),
+        ]
+    )
+)  # fmt: skip
 
 
 def _rank(value: Any) -> Any:
     """Ordered as values are; NULL behind them, and NaN behind numbers."""
     if isinstance(value, list | dict):
-        parts = [value[name] for name in "nftl"] if isinstance(value, dict) else value
+        parts = [value[name] for name in "ndftl"] if isinstance(value, dict) else value
         return tuple([(part is None, () if part is None else _rank(part)) for part in parts])
     if isinstance(value, str):
         return value.encode()

@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 from bireme.backends.reference.collected import lengths_of, list_array
 from bireme.backends.reference.keys import float_codes
 from bireme.backends.reference.structs import field_at
-from bireme.backends.reference.vectors import Numbers, from_floats, from_integers, integers, nulls_of
+from bireme.backends.reference.vectors import fixed, from_floats, from_integers, integers, nulls_of
 from bireme.data.record import plain
-from bireme.data.types import DataType, Kind, to_arrow
+from bireme.data.types import DECIMAL64_DIGITS, DataType, Kind, to_arrow
 from bireme.plan.expr import Call
 
 Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
@@ -31,6 +31,7 @@ _END: Final = b"\x00"
 _END_OF_TEXT: Final = b"\x00\x00"
 _WIDE_BYTES: Final = 16
 _BYTES: Final = 8
+_SIGN: Final = np.uint64(1 << 63)
 
 
 def _order_key(call: Call, args: list[pa.Array]) -> pa.Array:
@@ -71,28 +72,28 @@ def _joined(*parts: pa.Array | bytes) -> pa.Array:
 
 def _fixed(array: pa.Array, kind: DataType) -> pa.Array:
     """Numbers as bytes of one width."""
-    counts = float_codes(array) if kind.is_float else integers(array)
     if _is_wide(kind):
-        bias = 1 << (_WIDE_BYTES * 8 - 1)
-        return pa.array([(int(count) + bias).to_bytes(_WIDE_BYTES, "big") for count in counts.tolist()], pa.binary())
-    words = counts.astype(np.uint64) if kind.kind is Kind.UINT64 else _signed(counts)
-    data = words.astype(">u8").tobytes()
-    width = pa.binary(_BYTES)
-    return pa.FixedSizeBinaryArray.from_buffers(width, len(array), [None, pa.py_buffer(data)]).cast(pa.binary())
-
-
-def _signed(counts: Numbers) -> Numbers:
-    return counts.astype(np.int64).view(np.uint64) ^ np.uint64(1 << 63)
+        lower, upper = fixed(array, "<u8", 2).reshape(-1, 2).T
+        words = np.stack([upper ^ _SIGN, lower], axis=1)
+    elif kind.kind is Kind.UINT64:
+        words = integers(array).astype(np.uint64)
+    else:
+        counts = float_codes(array) if kind.is_float else integers(array)
+        words = counts.astype(np.int64).view(np.uint64) ^ _SIGN
+    data = pa.py_buffer(words.astype(">u8").tobytes())
+    width = pa.binary(_WIDE_BYTES if _is_wide(kind) else _BYTES)
+    return pa.FixedSizeBinaryArray.from_buffers(width, len(array), [None, data]).cast(pa.binary())
 
 
 def _is_wide(kind: DataType) -> bool:
-    return kind.kind is Kind.DECIMAL and kind.precision > 18
+    return kind.kind is Kind.DECIMAL and kind.precision > DECIMAL64_DIGITS
 
 
 # ------------------------------------------------------------------------------------------------- back
 
 
 def _of_order_key(call: Call, args: list[pa.Array]) -> pa.Array:
+    """Each different blob is read once, a value at a time."""
     known: dict[bytes, Any] = {}
     values = []
     for blob in plain(args[0]).to_pylist():
