@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from bireme.backends.reference.templates import format_fields, printf
-from bireme.backends.reference.values import from_values, to_values
+from bireme.backends.reference.values import by_row, from_values
 from bireme.errors import ConversionFault, DomainFault
 from bireme.plan.expr import Call
 
@@ -26,23 +26,12 @@ _WINKLER_WEIGHT: Final = 0.1
 _WINKLER_LENGTH: Final = 4
 
 
-def _by_row(compute: Callable[..., Any]) -> Evaluator:
-    """A function of single values that is NULL where an argument is."""
-
-    def evaluate(call: Call, args: list[pa.Array]) -> pa.Array:
-        columns = [to_values(array, arg.type) for array, arg in zip(args, call.args, strict=True)]
-        rows = zip(*columns, strict=True)
-        return from_values([None if None in row else compute(*row) for row in rows], call.type)
-
-    return evaluate
-
-
 def _bytes(value: str | bytes) -> bytes:
     return value.encode() if isinstance(value, str) else value
 
 
 def _digest(name: str) -> Evaluator:
-    return _by_row(lambda value: hashlib.new(name, _bytes(value), usedforsecurity=False).hexdigest())
+    return by_row(lambda value: hashlib.new(name, _bytes(value), usedforsecurity=False).hexdigest())
 
 
 def _from_base64(text: str) -> bytes:
@@ -195,7 +184,7 @@ def _quoted(text: str) -> str:
 
 
 def _texts(functions: Sequence[tuple[str, Callable[..., Any]]]) -> dict[str, Evaluator]:
-    return {name: _by_row(compute) for name, compute in functions}
+    return {name: by_row(compute) for name, compute in functions}
 
 
 FUNCTIONS: Final[dict[str, Evaluator]] = {

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from bireme.backends.reference.lists import EXACT, by_row, element_key, element_order, not_null
+from bireme.backends.reference.lists import EXACT, element_key, element_order, not_null, sliced
+from bireme.backends.reference.values import by_row
 from bireme.errors import DomainFault, OutOfRoom
 from bireme.plan.expr import Call
 
@@ -65,10 +66,7 @@ def _stepped(values: Sequence[Any] | None, first: int | None, last: int | None, 
     if step == 0:
         raise DomainFault("a step of 0 leads nowhere; the step of a slice is at least 1, or negative")
     low, high = (first, last) if step > 0 else (last, first)
-    start = low - 1 if low > 0 else max(0, len(values) + low if low else 0)
-    end = high if high >= 0 else len(values) + high + 1
-    part = values[start : max(start, end)]
-    return list(part[::step])
+    return list(sliced(values, low, high)[::step])
 
 
 # -------------------------------------------------------------------------------------------- aggregates

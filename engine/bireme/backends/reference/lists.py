@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from bireme.backends.reference.collected import list_array
 from bireme.backends.reference.pattern_parts import all_matches, split
-from bireme.backends.reference.values import from_values, to_values
+from bireme.backends.reference.values import by_row, from_values, to_values
 from bireme.data.types import to_arrow
 from bireme.errors import OutOfRoom, Overflow
 from bireme.plan.expr import Call
@@ -28,18 +28,6 @@ Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
 _SERIES_MAX: Final = 1 << 24
 # Room for sums of decimals of 38 digits.
 EXACT: Final = Context(prec=80)
-
-
-def by_row(compute: Callable[..., Any], *, strict: bool = True) -> Evaluator:
-    """A function of single values; where `strict`, NULL where an argument is."""
-
-    def evaluate(call: Call, args: list[pa.Array]) -> pa.Array:
-        columns = [to_values(array, arg.type) for array, arg in zip(args, call.args, strict=True)]
-        rows = zip(*columns, strict=True)
-        values = [None if strict and any(value is None for value in row) else compute(*row) for row in rows]
-        return from_values(values, call.type)
-
-    return evaluate
 
 
 def element_key(value: Any) -> Any:
@@ -103,11 +91,7 @@ def _extract(values: Sequence[Any], index: int) -> Any:
     return values[at] if index != 0 and 0 <= at < len(values) else None
 
 
-def _slice(call: Call, args: list[pa.Array]) -> pa.Array:
-    return by_row(_sliced)(call, args)
-
-
-def _sliced(values: Any, first: int, last: int) -> Any:
+def sliced(values: Any, first: int, last: int) -> Any:
     start = first - 1 if first > 0 else max(0, len(values) + first if first else 0)
     end = last if last >= 0 else len(values) + last + 1
     return values[start : max(start, end)]
@@ -224,7 +208,7 @@ FUNCTIONS: Final[dict[str, Evaluator]] = {
     "list_has_all": by_row(lambda one, other: set(map(element_key, not_null(other))) <= set(map(element_key, one))),
     "list_intersect": by_row(_intersection, strict=False),
     "list_extract": by_row(_extract),
-    "list_slice": _slice,
+    "list_slice": by_row(sliced),
     "array_to_string": by_row(_joined),
     "flatten": _flatten,
     "list_sort": by_row(_sort),

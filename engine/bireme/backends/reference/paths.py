@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from bireme.backends.reference.lists import by_row
+from bireme.backends.reference.values import by_row
 from bireme.plan.expr import Call
 
 Evaluator = Callable[[Call, list[pa.Array]], pa.Array]

@@ -5,6 +5,7 @@ NULL is None.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
@@ -14,6 +15,9 @@ from bireme.backends.reference.vectors import from_intervals, integers, interval
 from bireme.data.record import plain
 from bireme.data.types import DataType, Kind, to_arrow
 from bireme.errors import ConversionFault
+from bireme.plan.expr import Call
+
+Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
 
 
 def to_values(array: pa.Array, kind: DataType) -> list[Any]:
@@ -83,3 +87,15 @@ def repeated(value: Any, kind: DataType, rows: int) -> pa.Array:
         return pa.nulls(rows, to_arrow(kind))
     one = from_values([value], kind)
     return one.take(pa.array([0] * rows, pa.int64())) if kind.kind is Kind.INTERVAL else pa.repeat(one[0], rows)
+
+
+def by_row(compute: Callable[..., Any], *, strict: bool = True) -> Evaluator:
+    """A function of single values; where `strict`, NULL where an argument is."""
+
+    def evaluate(call: Call, args: list[pa.Array]) -> pa.Array:
+        columns = [to_values(array, arg.type) for array, arg in zip(args, call.args, strict=True)]
+        rows = zip(*columns, strict=True)
+        values = [None if strict and None in row else compute(*row) for row in rows]
+        return from_values(values, call.type)
+
+    return evaluate
