@@ -308,17 +308,14 @@ void PackedIndex::add_words_by_cell(const KeyVector& keys, const uint64_t* place
 }
 
 // The entries that keys with these hashes are likely to have, brought into the cache if they are not likely
-// to be there.
+// to be there. Whether it has looked: then a key without an entry is not there.
 template <int W>
-void PackedIndex::guess(const uint32_t* hashes, int64_t rows, uint32_t* entries) const {
-  if (size() <= kPrefetchEntries) {
-    std::fill(entries, entries + rows, kNoEntry);
-    return;
-  }
-  slots_.guess(hashes, rows, entries);
+bool PackedIndex::guess(const uint32_t* hashes, int64_t rows, uint32_t* entries) const {
+  if (!slots_.guess(hashes, rows, entries, size())) return false;
   for (int64_t row = 0; row < rows; ++row) {
     if (entries[row] != kNoEntry) __builtin_prefetch(keys_.data() + int64_t{entries[row]} * W);
   }
+  return true;
 }
 
 template <int W>
@@ -351,11 +348,12 @@ void PackedIndex::find_by_hash(const KeyVector& keys, uint32_t* entries) const {
   }
   pack<W>(keys, words);
   for (int64_t row = 0; row < keys.rows; ++row) hashes[row] = hash_key<W>(words + row * W);
-  guess<W>(hashes, keys.rows, entries);
+  const bool has_looked = guess<W>(hashes, keys.rows, entries);
   for (int64_t row = 0; row < keys.rows; ++row) {
     const uint64_t* key = words + row * W;
     const auto is_key = [&](uint32_t entry) { return equal_keys<W>(keys_.data() + int64_t{entry} * W, key); };
-    if (entries[row] == kNoEntry || !is_key(entries[row])) entries[row] = slots_.find(hashes[row], is_key);
+    const bool is_found = entries[row] == kNoEntry ? has_looked : is_key(entries[row]);
+    if (!is_found) entries[row] = slots_.find(hashes[row], is_key);
   }
 }
 

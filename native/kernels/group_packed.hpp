@@ -71,7 +71,7 @@ class PackedIndex {
   template <bool ManyNew>
   void add_words_by_cell(const KeyVector& keys, const uint64_t* places, uint32_t* entries);
   template <int W>
-  void guess(const uint32_t* hashes, int64_t rows, uint32_t* entries) const;
+  bool guess(const uint32_t* hashes, int64_t rows, uint32_t* entries) const;
   template <int W>
   void add_by_hash(const KeyVector& keys, uint32_t* entries);
   template <int W>

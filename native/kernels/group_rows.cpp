@@ -124,13 +124,13 @@ void KeyRows::number_texts(State& state, const TextIndex& index, TextIndex* add,
     hashes[row] = hash_text(texts[row]);
   }
   if (add != nullptr) add->reserve_more(rows);
-  index.guess(hashes, rows, numbers);
+  const bool has_looked = index.guess(hashes, rows, numbers);
   for (int64_t row = 0; row < rows; ++row) {
     if (state.valid[static_cast<size_t>(row)] == 0) {
       numbers[row] = kNoEntry;
     } else {
       numbers[row] = add != nullptr ? add->find_or_add(texts[row], hashes[row], numbers[row])
-                                    : index.find(texts[row], hashes[row], numbers[row]);
+                                    : index.find(texts[row], hashes[row], numbers[row], has_looked);
     }
   }
 }
@@ -320,14 +320,14 @@ void KeyRows::find_serial(const KeyIndex& index, KeyIndex* add, int64_t begin, i
   uint32_t hashes[kVectorRows];
   for (int64_t row = 0; row < rows; ++row) hashes[row] = hash_text(keys[static_cast<size_t>(row)]);
   if (add != nullptr) add->texts_[0].reserve_more(rows);
-  index.texts_[0].guess(hashes, rows, entries);
+  const bool has_looked = index.texts_[0].guess(hashes, rows, entries);
   for (int64_t row = 0; row < rows; ++row) {
     const Text& key = keys[static_cast<size_t>(row)];
     if (absent_[static_cast<size_t>(row)] != 0) {
       entries[row] = kNoEntry;
     } else {
       entries[row] = add != nullptr ? add->texts_[0].find_or_add(key, hashes[row], entries[row])
-                                    : index.texts_[0].find(key, hashes[row], entries[row]);
+                                    : index.texts_[0].find(key, hashes[row], entries[row], has_looked);
     }
   }
 }

@@ -5,6 +5,7 @@
 // a look at them. What makes two entries equal is the caller's.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <new>
@@ -43,9 +44,15 @@ class Slots {
 
   // For each hash the first entry that has it, kNoEntry where none does: what a search will find, unless two
   // keys share a hash. It looks at no keys, so those of all rows can be brought up before any is looked at.
-  void guess(const uint32_t* hashes, int64_t rows, uint32_t* entries) const {
+  // Whether it has looked: among few `entries_in_all` that does not pay, and all get kNoEntry.
+  bool guess(const uint32_t* hashes, int64_t rows, uint32_t* entries, uint32_t entries_in_all) const {
+    if (entries_in_all <= kPrefetchEntries) {
+      std::fill(entries, entries + rows, kNoEntry);
+      return false;
+    }
     for (int64_t row = 0; row < rows; ++row) prefetch(hashes[row]);
     for (int64_t row = 0; row < rows; ++row) entries[row] = find(hashes[row], [](uint32_t) { return true; });
+    return true;
   }
 
   // The entry with this hash for which equal(entry) holds, or kNoEntry.

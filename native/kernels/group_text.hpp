@@ -2,7 +2,6 @@
 // number.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -136,12 +135,12 @@ class TextIndex {
     texts_.reserve(texts_.size() + count);
   }
 
-  uint32_t find(const Text& text, uint32_t hash) const { return find(text, hash, kNoEntry); }
+  uint32_t find(const Text& text, uint32_t hash) const { return find(text, hash, kNoEntry, false); }
   uint32_t find_or_add(const Text& text, uint32_t hash) { return find_or_add(text, hash, kNoEntry); }
 
-  // The same where `guess` has a say in which entry is looked at first.
-  uint32_t find(const Text& text, uint32_t hash, uint32_t guess) const {
-    if (guess != kNoEntry && texts_[guess] == text) return guess;
+  // The same where `guess` has a say in which entry is looked at first; whether it looked for one is told.
+  uint32_t find(const Text& text, uint32_t hash, uint32_t guess, bool has_looked) const {
+    if (guess == kNoEntry ? has_looked : texts_[guess] == text) return guess;
     return slots_.find(hash, [&](uint32_t entry) { return texts_[entry] == text; });
   }
 
@@ -156,13 +155,9 @@ class TextIndex {
   }
 
   // The entries that texts with these hashes are likely to have, and brings those into the cache if they are
-  // not likely to be there.
-  void guess(const uint32_t* hashes, int64_t rows, uint32_t* entries) const {
-    if (size() < kPrefetchEntries) {
-      std::fill(entries, entries + rows, kNoEntry);
-      return;
-    }
-    slots_.guess(hashes, rows, entries);
+  // not likely to be there. Whether it has looked: then a text without an entry is not there.
+  bool guess(const uint32_t* hashes, int64_t rows, uint32_t* entries) const {
+    if (!slots_.guess(hashes, rows, entries, size())) return false;
     for (int64_t row = 0; row < rows; ++row) {
       if (entries[row] != kNoEntry) __builtin_prefetch(&texts_[entries[row]]);
     }
@@ -171,6 +166,7 @@ class TextIndex {
       const Text& text = texts_[entries[row]];
       if (text.length > Text::kInlineMax) __builtin_prefetch(text.data());
     }
+    return true;
   }
 
   // A number of its own for the one key that is never looked up.

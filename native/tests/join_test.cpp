@@ -92,6 +92,37 @@ void test_unique_null() {
   }
 }
 
+// More keys than stay in the cache, every other one of which is looked for in vain.
+void test_many_keys(bool by_number) {
+  constexpr int64_t kKeys = 20'000;
+  Longs numbers;
+  Longs others;
+  Strings names;
+  for (int64_t key = 0; key < 2 * kKeys; ++key) {
+    numbers.push_back(key * (int64_t{1} << 40));
+    others.push_back(key % 7);
+    names.push_back((key % 4 < 2 ? "" : "a text that is long ") + std::to_string(key));
+  }
+  const auto keys_of = [&](int64_t step) {
+    Longs first;
+    Longs second;
+    Strings texts;
+    for (size_t key = 0; key < numbers.size(); key += static_cast<size_t>(step)) {
+      first.push_back(numbers[key]);
+      second.push_back(others[key]);
+      texts.push_back(names[key]);
+    }
+    return by_number ? batch(longs(first), longs(second)) : batch(strings(texts));
+  };
+  const JoinTable table(keys_of(2), 0);
+  const std::vector<OutputColumn> pairs = table.match(keys_of(1));
+  CHECK(pairs[0].rows == kKeys);
+  for (int64_t pair = 0; pair < pairs[0].rows; ++pair) {
+    CHECK(pairs[0].values.as<int64_t>()[pair] == 2 * pair);
+    CHECK(pairs[1].values.as<int64_t>()[pair] == pair);
+  }
+}
+
 void test_edges() {
   const JoinTable none(batch(longs({})), 0);
   CHECK(none.match(batch(longs({1, 2})))[0].rows == 0);
@@ -117,6 +148,8 @@ int main() {
   }
   test_unique();
   test_unique_null();
+  test_many_keys(true);
+  test_many_keys(false);
   test_edges();
   return finish();
 }
