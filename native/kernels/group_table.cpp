@@ -213,9 +213,9 @@ std::vector<const Column*> GroupTable::key_columns(const Batch& batch) const {
   return columns;
 }
 
-void GroupTable::begin_batch() {
+void GroupTable::begin_batch(int64_t rows) {
   for (Step& step : steps_) {
-    if (step.extremes) step.extremes->begin_batch();
+    if (step.extremes) step.extremes->begin_batch(rows);
   }
 }
 
@@ -226,7 +226,7 @@ void GroupTable::update(const Batch& batch, int64_t position) {
     if (argument.position() >= batch.count()) throw EngineBug("a batch to be grouped lacks an argument");
     check_column(batch[argument.position()], argument.type(), "the argument of an aggregate");
   }
-  begin_batch();
+  begin_batch(batch.rows());
   KeyRows keys(*keys_, key_columns(batch));
   keys.announce(*keys_, batch.rows());
   has_rows_ |= batch.rows() > 0;
@@ -270,7 +270,7 @@ void GroupTable::merge(const Batch& states) {
     throw EngineBug("a batch of group states has " + std::to_string(states.count()) + " columns, not " +
                     std::to_string(key_types_.size() + static_cast<size_t>(states_)));
   }
-  begin_batch();
+  begin_batch(states.rows());
   KeyRows keys(*keys_, key_columns(states));
   keys.announce(*keys_, states.rows());
   has_rows_ |= states.rows() > 0;

@@ -109,7 +109,7 @@ class GroupTable {
   int argument_of(const Aggregate& aggregate);
   void choose_merged_states();
   void grow(int64_t groups);
-  void begin_batch();
+  void begin_batch(int64_t rows);
   std::vector<const Column*> key_columns(const Batch& batch) const;
   void update_vector(const Batch& batch, int64_t position, int64_t begin, int64_t rows,
                      const uint32_t* groups);

@@ -155,11 +155,12 @@ void Extremes::add_text(const Text& text, uint32_t group) {
 }
 
 // What a code stands for is compared once a batch: the extreme of the one group only moves away from it.
+// Where a dictionary has more entries than the batch has rows, most come once, and that spares little.
 void Extremes::add_codes_to_one(const Column& column, const int64_t* rows, int64_t count) {
-  if (beaten_.empty()) beaten_.assign(static_cast<size_t>(column.dictionary->rows), 0);
+  if (beaten_.empty()) beaten_.resize(column.dictionary->rows, 0);
   const int32_t* codes = column.codes();
   for (int64_t index = 0; index < count; ++index) {
-    uint8_t& beaten = beaten_[static_cast<size_t>(codes[rows[index]])];
+    uint8_t& beaten = beaten_[codes[rows[index]]];
     if (beaten != 0) continue;
     beaten = 1;
     add_text(text_of(column, rows[index]), 0);
@@ -167,7 +168,8 @@ void Extremes::add_codes_to_one(const Column& column, const int64_t* rows, int64
 }
 
 void Extremes::add_texts(const Column& column, const int64_t* rows, const uint32_t* groups, int64_t count) {
-  if (column.is_dictionary() && seen_.size() == 1) return add_codes_to_one(column, rows, count);
+  if (column.is_dictionary() && column.dictionary->rows <= batch_rows_ && seen_.size() == 1)
+    return add_codes_to_one(column, rows, count);
   for (int64_t index = 0; index < count; ++index) add_text(text_of(column, rows[index]), groups[index]);
 }
 

@@ -62,11 +62,14 @@ class Extremes {
   Extremes(const Type& type, Side side) : side_(side), values_(type) {}
 
   void grow(int64_t groups);
-  // Says that the columns of `add` are others from now on.
-  void begin_batch() { beaten_.clear(); }
+  // Says that the columns of `add` are others from now on, of so many rows.
+  void begin_batch(int64_t rows) {
+    beaten_.clear();
+    batch_rows_ = rows;
+  }
   // Takes the values of `rows[i]` (all valid) for `groups[i]`.
   void add(const Column& column, const int64_t* rows, const uint32_t* groups, int64_t count);
-  int64_t nbytes() const { return values_.nbytes() + seen_.nbytes(); }
+  int64_t nbytes() const { return values_.nbytes() + seen_.nbytes() + beaten_.nbytes(); }
   // `valid` says for which of `groups` there was a value at all.
   OutputColumn column(const uint32_t* groups, int64_t count) const;
 
@@ -82,7 +85,8 @@ class Extremes {
   Side side_;
   ValueCells values_;
   Cells<uint8_t> seen_;
-  std::vector<uint8_t> beaten_;  // by code, of a batch's dictionary: whether the only group knows it
+  Cells<uint8_t> beaten_;  // by code, of a batch's dictionary: whether the only group knows it
+  int64_t batch_rows_ = 0;
 };
 
 // The value at the lowest or highest position, also where it is NULL; or any that is not NULL.
