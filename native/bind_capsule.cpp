@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "arrow/errors.hpp"
+#include "arrow/pages.hpp"
 #include "arrow/tidy.hpp"
 
 namespace nb = nanobind;

@@ -10,6 +10,9 @@
 #ifdef __linux__
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <cinttypes>
+#include <cstdio>
 #endif
 
 namespace bireme {
@@ -136,6 +139,21 @@ void* grow_block(void* block, int64_t from, int64_t to) noexcept {
   return moved;
 }
 
+void use_small_pages(uintptr_t address) noexcept {
+  std::FILE* maps = std::fopen("/proc/self/maps", "re");
+  if (maps == nullptr) return;
+  char line[512];
+  while (std::fgets(line, sizeof(line), maps) != nullptr) {
+    uintptr_t first = 0;
+    uintptr_t end = 0;
+    if (std::sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &first, &end) != 2) continue;
+    if (address < first || address >= end) continue;
+    madvise(reinterpret_cast<void*>(first), end - first, MADV_NOHUGEPAGE);
+    break;
+  }
+  std::fclose(maps);
+}
+
 #else
 
 void* allocate_block(int64_t bytes) noexcept {
@@ -156,6 +174,7 @@ void free_block(void* block, int64_t) noexcept {
 void* grow_block(void*, int64_t, int64_t) noexcept {
   return nullptr;
 }
+void use_small_pages(uintptr_t) noexcept {}
 
 #endif
 

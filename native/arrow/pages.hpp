@@ -38,4 +38,9 @@ void free_block(void* block, int64_t bytes) noexcept;
 // block is as it was.
 void* grow_block(void* block, int64_t from, int64_t to) noexcept;
 
+// Has the operating system back the mapping in which `address` lies by small pages only: an allocator that
+// asks for huge ones holds 2 MiB for each size of block, on each thread. That is for the whole process, is
+// never undone, and says nothing of mappings that are yet to come. Only a wish.
+void use_small_pages(uintptr_t address) noexcept;
+
 }  // namespace bireme

@@ -4,8 +4,6 @@
 // asked for here, and done by each thread when it has ended what it was at.
 #pragma once
 
-#include <cstdint>
-
 namespace bireme {
 
 // Any thread.
@@ -14,9 +12,5 @@ void ask_tidy() noexcept;
 // Whether this thread was asked since it was last told so. What malloc keeps, which is everybody's, the first
 // one that is told gives back here.
 bool tidy_is_due() noexcept;
-
-// Has the operating system back the mapping in which `address` lies by small pages only, from now on. An
-// allocator that asks for huge ones holds 2 MiB for each size of block, on each thread. Only a wish.
-void use_small_pages(uintptr_t address) noexcept;
 
 }  // namespace bireme

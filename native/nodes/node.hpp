@@ -39,7 +39,7 @@ enum Holds : uint8_t {
   kHoldsNothing = 0,
   kHoldsDecimal128 = 1,  // a type that 64 bits do not hold
   kHoldsJoin = 2,
-  kHoldsDependent = 4,  // a relation or an expression that is read anew for each row
+  kHoldsDependent = 4,  // a dependent join, or any subquery
   kHoldsOuter = 8,      // a column of a row around a subquery
   kHoldsNested = 16,    // a type that is made of others
 };
