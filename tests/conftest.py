@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -56,3 +57,8 @@ _LEDGERS.watch()
 def nothing_left_behind() -> Iterator[None]:
     with watched(_LEDGERS):
         yield
+
+
+@pytest.fixture(scope="module")
+def spill_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("spill")

@@ -115,11 +115,6 @@ def drawn(seed: int, rows: int, giant: int, has_nulls: bool) -> pa.Table:
     )
 
 
-@pytest.fixture(scope="module")
-def spill_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("spill")
-
-
 @settings(max_examples=25, deadline=None)
 @given(
     kind=st.sampled_from(_KINDS), on=st.sampled_from(_ON), residual=st.sampled_from(_RESIDUALS),

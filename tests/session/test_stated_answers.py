@@ -7,6 +7,7 @@ import math
 import struct
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -29,6 +30,7 @@ STATED = "as its metadata states"
 PASSED_OVER = "the top-n's bound dropped"
 
 
+@cache
 def table() -> pa.Table:
     rows = range(ROWS)
     day = datetime.date(2020, 2, 29)
