@@ -8,7 +8,7 @@ import pytest
 from support.two_engines import check
 
 import bireme as bm
-from bireme.errors import ArgumentFault, DomainFault, NameFault, Overflow, TypeFault, Unsupported
+from bireme.errors import ArgumentFault, ClauseFault, DomainFault, NameFault, Overflow, TypeFault, Unsupported
 
 TABLES = (
     """create table t as select i as i, case i when 0 then null when 1 then []::bigint[]
@@ -63,6 +63,8 @@ QUERIES = [
     "select list_transform([l, [i]], lambda q: q[1]), list_transform(range(i), lambda q: date '2020-01-01' + "
     "q::int) from t",
     "select list_transform(l, lambda i: i + 1) from t",
+    "select list_transform([100], lambda i: i + sum(t.i)), list_transform([1], lambda x: sum(i) + x) from t",
+    "select i as y, list_transform([1], lambda i: sum(y) + i) from t group by all",
 ]
 
 
@@ -84,7 +86,18 @@ def test_as_in_duckdb(query: str, session: bm.Session, oracle: duckdb.DuckDBPyCo
         ("select list_sum([1], lambda x: x)", Unsupported),
         ("select list_transform([1], lambda x: (select x))", Unsupported),
         ("select sum(1) EXPORT_STATE", Unsupported),
-        ("select list_transform([1], lambda x: sum(x))", NameFault),
+        ("select list_transform([1], lambda x: sum(x))", ClauseFault),
+        ("select list_transform([1], lambda i: sum(i)) from t", ClauseFault),
+        ("select list_transform([1], lambda i: sum(t.i) filter (where i > 1)) from t", ClauseFault),
+        ("select list_transform([1], lambda i: list(t.i order by i)) from t", ClauseFault),
+        ("select list_transform([1], lambda i: sum(i) over ()) from t", ClauseFault),
+        ("select list_transform([1], lambda i: sum(t.i) over (order by i)) from t", ClauseFault),
+        (
+            "select list_transform([1], lambda x: sum(list_sum(list_transform([2], lambda y: y + x)))) from t",
+            ClauseFault,
+        ),
+        ("select list_transform([{'i': 1}], lambda s: max(s.i)) from t", ClauseFault),
+        ("select [sum(i) for i in [1, 2]] from t", ClauseFault),
         ("select list_transform([1], lambda x: y)", NameFault),
         ("select x, list_transform([1], lambda x: x)", NameFault),
     ],
@@ -92,6 +105,13 @@ def test_as_in_duckdb(query: str, session: bm.Session, oracle: duckdb.DuckDBPyCo
 def test_what_is_refused(query: str, error: type[Exception], session: bm.Session) -> None:
     with pytest.raises(error):
         session.sql(query).collect()
+
+
+def test_a_lambda_inside_an_aggregate_inside_a_lambda_has_parameters_of_its_own(session: bm.Session) -> None:
+    inner = "sum(list_sum(list_transform([1], lambda {0}: {0} + v)))"
+    for name in ("x", "y"):
+        query = f"select list_transform([100], lambda x: x + {inner.format(name)}) as r from (values (1), (2)) q(v)"
+        assert session.sql(query).collect()["r"].to_pylist() == [[105]]
 
 
 def test_a_lambda_fails_for_no_element_that_is_not_asked(session: bm.Session) -> None:

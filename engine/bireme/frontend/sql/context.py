@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sqlglot.tokenizer_core import Token
 
-from bireme.data.types import STRING, DataType
+from bireme.data.types import STRING, DataType, Kind
 from bireme.errors import ArgumentFault, ClauseFault, NameFault, Position, QueryError, SyntaxFault, Unsupported
 from bireme.frontend.catalog import Catalog, Table
 from bireme.frontend.sql.lexemes import select_items
@@ -158,7 +158,8 @@ class Context:
     `preferred`, when given, are the columns that come before aliases (HAVING: what is grouped by); all other columns
     come after. `captured` tells whether a subquery in it reads its columns. `columns` remembers, where the query may be
     grouped, the node that each column came from. In the body of a lambda `parameters` come before all columns, `level`
-    lambdas deep; `around` is the context of the outermost one.
+    lambdas deep; None is one that cannot be read, since an aggregate or a window stands between. `around` is where the
+    outermost lambda stands.
     """
 
     block: Block
@@ -174,7 +175,7 @@ class Context:
     columns: dict[Column, Node] | None = None
     captured: bool = False
     inside: str = ""
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    parameters: Mapping[str, Parameter | None] = field(default_factory=dict)
     level: int = 0
     around: Context | None = None
 
@@ -195,27 +196,14 @@ class Context:
             named_windows=self.named_windows,
             columns=self.columns if what == "window" else None,
             inside=what,
+            parameters=dict.fromkeys(self.parameters),
+            around=None if self.around is None else self.around.within(what),
         )
 
     def in_lambda(self, parameters: Mapping[str, Parameter]) -> Context:
         """The same columns inside of a lambda."""
-        return Context(
-            self.block,
-            self.scope,
-            self.clause,
-            stand_ins=self.stand_ins,
-            aggregates=self.aggregates,
-            windows=self.windows,
-            aliases=self.aliases,
-            preferred=self.preferred,
-            pending=self.pending,
-            named_windows=self.named_windows,
-            columns=self.columns,
-            inside=self.inside,
-            parameters={**self.parameters, **parameters},
-            level=self.level + 1,
-            around=self.around or self,
-        )
+        known = {**self.parameters, **parameters}
+        return replace(self, parameters=known, level=self.level + 1, around=self.around or self)
 
     def bind(self, node: Node | None) -> Expr:
         """Binds one syntax node to a typed expression over this context's columns."""
@@ -234,49 +222,111 @@ class Context:
             raise
 
     def column(self, name: str, table: str | None, node: Node) -> Expr:
-        """The column called `name` (in lower case): here, among the aliases of the select list, or further out."""
-        index = self.scope.find(name) if table is None else self._position(name, table)
-        if index is not None:
-            found = Column(index, self.scope.types[index])
-            known = self.preferred is None or found in self.preferred or bool(self.inside)
-            if known or table is not None or name not in self.aliases:
-                if self.columns is not None:
-                    self.columns.setdefault(found, node)
-                return found
-        if table is None and name in self.aliases:
-            return self._alias(name)
-        outer = self._outer_column(name, table)
-        if outer is not None:
-            return outer
-        source = self.scope.source(name) if table is None else None
-        if source is None:
+        """The column called `name` (in lower case), or the whole row of a relation called so. Raises NameFault."""
+        found = self.known(name, table, node)
+        if found is None:
             raise self.refuse_name(name, table)
-        return self._row(source, node)
+        return found
 
-    def _row(self, source: Source, node: Node) -> Expr:
+    def known(self, name: str, table: str | None, node: Node) -> Expr | None:
+        """The parameter, column or row called `name`: here, among the aliases of the select list, or further out."""
+        if table is None and name in self.parameters:
+            return self._parameter(name)
+        for depth, context in self._outwards():
+            index = context._position(name, table)
+            if index is not None and not (depth == 0 and table is None and self._is_behind_alias(name, index)):
+                return self._read(_Place(depth, context, index), node)
+            source = context.scope.source(name) if table is None else None
+            if source is not None:
+                return self._row(depth, context, source, node)
+            if depth == 0 and table is None and name in self.aliases:
+                return self._alias(name)
+        return None
+
+    def dotted(self, names: Sequence[str], node: Node) -> tuple[Expr, Sequence[str]]:
+        """What `relation.column.field…` or `column.field…` begins with, and the fields that are left.
+
+        Of each query, from the inside out, columns by their relation come first, then columns alone, then parameters;
+        a column without fields is passed over where some are left.
+        """
+        first = names[0].lower()
+        without_fields: tuple[_Place, Sequence[str]] | None = None
+        for place, rest in self._places(first, names):
+            if place.depth and first in self.parameters:
+                break
+            if not rest or place.type.kind is Kind.STRUCT:
+                return self._read(place, node), rest
+            without_fields = without_fields or (place, rest)
+        if first in self.parameters:
+            return self._parameter(first), names[1:]
+        if first in self.aliases:
+            return self._alias(first), names[1:]
+        if without_fields is not None:
+            return self._read(without_fields[0], node), without_fields[1]
+        if len(names) > 2 and all(context.scope.source(first) is None for _, context in self._outwards()):
+            raise self.refuse_name(first, None)
+        raise self.refuse_name(names[1].lower(), first)
+
+    def _places(self, first: str, names: Sequence[str]) -> Iterator[tuple[_Place, Sequence[str]]]:
+        """The columns that a dotted name may begin with, and the names that are left of it."""
+        second = names[1].lower()
+        for depth, context in self._outwards():
+            index = context._position(second, first)
+            if index is not None:
+                yield _Place(depth, context, index), names[2:]
+            index = context.scope.find(first)
+            if index is not None:
+                yield _Place(depth, context, index), names[1:]
+
+    def _outwards(self) -> Iterator[tuple[int, Context]]:
+        """This context and those of the queries around it, each with how far out it is."""
+        context: Context | None = self
+        depth = 0
+        while context is not None:
+            yield depth, context
+            context = context.block.outer
+            depth += 1
+
+    def _position(self, name: str, table: str | None) -> int | None:
+        if table is None:
+            return self.scope.find(name)
+        source = self.scope.source(table)
+        return source.find(name) if source is not None else None
+
+    def _is_behind_alias(self, name: str, index: int) -> bool:
+        """Whether an alias comes before this column."""
+        if self.preferred is None or self.inside or name not in self.aliases:
+            return False
+        return Column(index, self.scope.types[index]) not in self.preferred
+
+    def _read(self, place: _Place, node: Node) -> Expr:
+        context, index = place.context, place.position
+        if context is self:
+            found = Column(index, place.type)
+            if self.columns is not None:
+                self.columns.setdefault(found, node)
+            return found
+        context.captured = True
+        if context.stand_ins is not None:
+            context.stand_ins.correlated = True
+        self.block.extend_reach(place.depth)
+        return OuterColumn(place.depth, index, place.type)
+
+    def _row(self, depth: int, context: Context, source: Source, node: Node) -> Expr:
         """A whole row of a relation, as a struct."""
         args: list[Expr] = []
-        for column in source.names:
-            args += [Literal(column, STRING), self.column(column.lower(), source.key, node)]
+        for name in source.names:
+            index = source.find(name.lower())
+            assert index is not None, f"a relation has no column '{name}' of its own"
+            args += [Literal(name, STRING), self._read(_Place(depth, context, index), node)]
         return functions.scalar("struct_pack", args)
 
-    def has_relation(self, alias: str) -> bool:
-        """Whether a relation of this name is visible, here or further out."""
-        context: Context | None = self
-        while context is not None:
-            if context.scope.source(alias) is not None:
-                return True
-            context = context.block.outer
-        return False
-
-    def has_column(self, name: str) -> bool:
-        """Whether a name that stands alone is a column, here or further out, or an alias."""
-        context: Context | None = self
-        while context is not None:
-            if name in context.aliases or any(name in source.lookup for source in context.scope.sources):
-                return True
-            context = context.block.outer
-        return False
+    def _parameter(self, name: str) -> Parameter:
+        parameter = self.parameters[name]
+        if parameter is None:
+            what = _ARTICLES[self.inside]
+            raise ClauseFault(f"{what} is computed before the lambda around it, so it cannot read parameter '{name}'")
+        return parameter
 
     def _alias(self, name: str) -> Expr:
         node = self.aliases[name]
@@ -290,49 +340,24 @@ class Context:
         finally:
             self.pending.discard(name)
 
-    def _outer_column(self, name: str, table: str | None) -> Expr | None:
-        depth = 1
-        context = self.block.outer
-        while context is not None:
-            index = context._position(name, table)
-            if index is not None:
-                context.captured = True
-                if context.stand_ins is not None:
-                    context.stand_ins.correlated = True
-                self.block.extend_reach(depth)
-                return OuterColumn(depth, index, context.scope.types[index])
-            context = context.block.outer
-            depth += 1
-        return None
-
-    def _position(self, name: str, table: str | None) -> int | None:
-        if table is None:
-            return self.scope.find(name)
-        source = self.scope.source(table)
-        return source.find(name) if source is not None else None
-
     def refuse_name(self, name: str, table: str | None) -> QueryError:
         """The error for a column that nothing visible has, with the nearest names."""
         if table is not None:
             return self._refuse_qualified(name, table)
-        names: list[str] = list(self.aliases)
-        context: Context | None = self
-        while context is not None:
+        names = list(self.aliases)
+        for _, context in self._outwards():
             names += context.scope.column_names()
-            context = context.block.outer
         if not names:
             return NameFault(f"there is no column '{name}': {self.clause} has no relation to take columns from")
         return NameFault(f"there is no column '{name}'{_hint(name, names)}")
 
     def _refuse_qualified(self, name: str, table: str) -> QueryError:
         aliases: list[str] = []
-        context: Context | None = self
-        while context is not None:
+        for _, context in self._outwards():
             source = context.scope.source(table)
             if source is not None:
                 return NameFault(f"'{source.alias}' has no column '{name}'{_hint(name, source.names)}")
             aliases += [source.alias for source in context.scope.sources if source.alias]
-            context = context.block.outer
         return NameFault(f"there is no relation '{table}' here{_hint(table, aliases)}")
 
     def refuse_aggregate(self, name: str) -> QueryError:
@@ -346,6 +371,18 @@ class Context:
         if self.inside:
             return ClauseFault(f"window function '{name}' inside {_ARTICLES[self.inside]}: compute it in a subquery")
         return ClauseFault(f"window function '{name}' in {self.clause}: not allowed there; use QUALIFY or a subquery")
+
+
+class _Place(NamedTuple):
+    """A column of the query `depth` further out, whose context is given."""
+
+    depth: int
+    context: Context
+    position: int
+
+    @property
+    def type(self) -> DataType:
+        return self.context.scope.types[self.position]
 
 
 def _kind(node: Node) -> str:

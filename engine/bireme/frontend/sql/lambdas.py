@@ -1,6 +1,7 @@
 """Lambdas: `lambda x, i: …`, also written `(x, i) -> …`, as arguments of functions, and list comprehensions.
 
-Their parameters hide columns of the same name. A body may read the columns around it, but holds no subqueries.
+Their parameters hide columns of the same name, but of dotted names, `relation.column` and `column.field` come first. A
+body may read the columns around it, but holds no subqueries.
 """
 
 from __future__ import annotations
@@ -44,8 +45,6 @@ class Written:
 
 def lambda_call(name: str, args: Sequence[Node], context: Context) -> Expr:
     """A call with a lambda among its arguments."""
-    if not functions.takes_lambda(name):
-        raise Unsupported(f"{name} takes no lambda")
     if len(args) < 2 or [arg.__class__ is exp.Lambda for arg in args].index(True) != 1:
         raise SyntaxFault(f"the lambda is the second argument of {name}")
     written = args[1]
@@ -90,8 +89,7 @@ def comprehension(node: Node, context: Context) -> Expr:
 
 def parameter(node: Node, context: Context) -> Expr:
     """The parser leaves parameters of lambdas as bare names."""
-    name = _name(node)
-    return context.parameters.get(name) or context.column(name, None, node)
+    return context.column(_name(node), None, node)
 
 
 def filtered(node: Node, context: Context) -> Expr:

@@ -40,25 +40,13 @@ def column(node: Node, context: Context) -> Expr:
     around = [part for part in (args.get("catalog"), args.get("db"), args.get("table")) if part is not None]
     own = name.args["this"].lower()
     if not around:
-        return context.parameters.get(own) or context.column(own, None, node)
-    table = around[0].name.lower()
-    if len(around) == 1 and context.has_relation(table):
-        return context.column(own, table, node)
-    return _path([*around, name], node, context)
+        return context.column(own, None, node)
+    return path([part.name for part in (*around, name)], node, context)
 
 
-def _path(parts: list[Node], node: Node, context: Context) -> Expr:
-    """`column.field…` or `table.column.field…`."""
-    names = [part.name for part in parts]
-    lowered = names[0].lower()
-    if context.has_relation(lowered) and len(names) > 1:
-        value, rest = context.column(names[1].lower(), lowered, node), names[2:]
-    elif lowered in context.parameters:
-        value, rest = context.parameters[lowered], names[1:]
-    elif len(names) == 2 and not context.has_column(lowered):
-        return context.column(names[1].lower(), lowered, node)
-    else:
-        value, rest = context.column(lowered, None, node), names[1:]
+def path(names: Sequence[str], node: Node, context: Context) -> Expr:
+    """`relation.column.field…` or `column.field…`."""
+    value, rest = context.dotted(names, node)
     for field in rest:
         value = field_named(value, field)
     return value

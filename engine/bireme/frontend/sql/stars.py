@@ -13,7 +13,7 @@ from bireme.frontend.sql.context import Context
 from bireme.frontend.sql.grouping import Item
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.plan import functions
-from bireme.plan.expr import Column
+from bireme.plan.expr import Column, Expr
 from bireme.plan.functions.structs import row_fields
 
 
@@ -24,13 +24,11 @@ def expand(node: Node, context: Context) -> Iterator[Item]:
         check_arguments(node, {"this", "table"})
         star = node.args["this"]
     table = node.args.get("table") if node is not star else None
-    if (
-        table is not None
-        and context.scope.source(table.name.lower()) is None
-        and context.has_column(table.name.lower())
-    ):
-        yield from _fields(table, star, node, context)
-        return
+    if table is not None and context.scope.source(table.name.lower()) is None:
+        value = context.known(table.name.lower(), None, exp.Column(this=table))
+        if value is not None:
+            yield from _fields(value, table.name, star, node)
+            return
     columns = list(_columns(node, context))
     check_arguments(star, {"except_", "replace", "rename"})
     names = [name for name, _ in columns]
@@ -50,12 +48,11 @@ def expand(node: Node, context: Context) -> Iterator[Item]:
         yield Item(renamed.get(lowered, name), column, node)
 
 
-def _fields(name: Node, star: Node, node: Node, context: Context) -> Iterator[Item]:
+def _fields(value: Expr, name: str, star: Node, node: Node) -> Iterator[Item]:
     """The fields of a column that is a struct."""
     check_arguments(star, frozenset())
-    value = context.column(name.name.lower(), None, exp.Column(this=name))
     if value.type.kind is not Kind.STRUCT:
-        raise TypeFault(f"a star takes the fields of a struct, and '{name.name}' is {value.type}")
+        raise TypeFault(f"a star takes the fields of a struct, and '{name}' is {value.type}")
     for field, part in row_fields(value):
         yield Item(field, part, node)
 

@@ -11,7 +11,7 @@ from bireme.data.types import STRING
 from bireme.errors import SyntaxFault, Unsupported
 from bireme.frontend.sql.context import Context, Handler
 from bireme.frontend.sql.lexemes import plain_name
-from bireme.frontend.sql.operators import field_named, part
+from bireme.frontend.sql.operators import field_named, part, path
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.plan import functions
 from bireme.plan.expr import Expr, Literal
@@ -52,11 +52,22 @@ def row(node: Node, context: Context) -> Expr:
 
 
 def dot(node: Node, context: Context) -> Expr:
-    """`value.name`."""
-    name = node.args["expression"]
-    if name.__class__ is not exp.Identifier:
+    """`value.name`; the parser leaves names that begin with the parameter of a lambda in parts."""
+    names: list[str] = []
+    value = node
+    while value.__class__ is exp.Dot:
+        check_arguments(value, {"this", "expression"})
+        names.insert(0, _field_name(value.args["expression"]))
+        value = value.args["this"]
+    if value.__class__ is exp.Identifier:
+        return path([plain_name(value.name), *names], node, context)
+    return field_named(part(node, "this", context), names[-1])
+
+
+def _field_name(node: Node) -> str:
+    if node.__class__ is not exp.Identifier:
         raise Unsupported("behind a dot only the name of a field is supported")
-    return field_named(part(node, "this", context), plain_name(name.name))
+    return plain_name(node.name)
 
 
 HANDLERS: Final[dict[type[Node], Handler]] = {

@@ -27,7 +27,6 @@ from bireme.plan.functions.tables import (
     is_window,
     null_rule,
     scalar,
-    takes_lambda,
     window,
     with_lambda,
 )
@@ -57,7 +56,6 @@ __all__ = [
     "parse_type",
     "scalar",
     "suggest",
-    "takes_lambda",
     "truth",
     "unify",
     "widens",

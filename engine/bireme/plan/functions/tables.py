@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from bireme.data.types import BOOL
-from bireme.errors import NameFault, TypeFault
+from bireme.errors import NameFault, TypeFault, Unsupported
 from bireme.plan.expr import Aggregation, Call, Expr, SortKey
 from bireme.plan.functions import (
     aggregates,
@@ -65,19 +65,13 @@ def scalar(name: str, args: Sequence[Expr]) -> Expr:
     return function.bind(tuple(args))
 
 
-def takes_lambda(name: str) -> bool:
-    """Whether there is a function of this name of which an argument is a lambda."""
-    function = _SCALARS.get(name.lower())
-    return function is not None and function.bind_lambda is not None
-
-
 def with_lambda(name: str, args: Sequence[Expr], body: Body) -> Expr:
     """The typed expression of a call whose second argument is a lambda; `args` are the others."""
     function = _SCALARS.get(name.lower())
     if function is None:
         raise _unknown(name)
     if function.bind_lambda is None:
-        raise TypeFault(f"{function.name} takes no lambda")
+        raise Unsupported(f"{function.name} takes no lambda")
     return function.bind_lambda(tuple(args), body)
 
 
