@@ -73,6 +73,16 @@ QUERIES = [
     "select s::struct(a varchar, z int) from n order by i",
     "select i from n where s.a in (1, 3) order by i",
     "select any_value(s), count(*) from n group by s.b order by 2, s.b",
+    "select (select st.x from (select {'x': 1} as st) u) from (values (10)) st(x)",
+    "select (select st.q from (select {'q': 1} as st) u) from (values (10)) st(x)",
+    "select (select st.q.r from (select {'q': {'r': 1}} as st) u) from (values ({'r': 10})) st(q)",
+    "select (select s.x from (select 1 as x) s) from (select {'x': 3} as s) v",
+    "select (select s.y from (select 1 as x) s) from (select {'y': 3} as s) v",
+    "select (select y from (select {'x': 5} as st, st.x as y) u) from (values (10)) st(x)",
+    "select t.x, t.t.x from (select {'x': 1} as t, 7 as x) t",
+    "select t.x, t.t.x from (select {'x': 1} as t) t",
+    "select (select q.* from (select 3 as x) z) from (select {'x': 1} as q) b",
+    "select (select q.* from (select 3 as x) z) from (select 1 as y) q",
 ]
 
 
@@ -96,6 +106,8 @@ def test_as_in_duckdb(query: str, session: bm.Session, oracle: duckdb.DuckDBPyCo
         ("select [{'a': 1}, row(1, 2)]", TypeFault),
         ("select lower(a := 'X')", Unsupported),
         ("select i.* from n", TypeFault),
+        ("select (select st.y from (select 1 as st) u) from (select 2 as st) v", NameFault),
+        ("select (select st.y from (select {'x': 1} as st) u) from (select 2 as y) st", NameFault),
     ],
 )
 def test_what_is_refused(query: str, error: type[Exception], session: bm.Session) -> None:
@@ -112,6 +124,11 @@ TABLE = pa.table({"k": [1, 1, 2, 3], "s": [{"a": 1, "b": "x"}, {"a": 2, "b": Non
         lambda m, f: f.select(m.col("s").struct.field("a")),
         lambda m, f: f.select(m.struct("k", m.col("s").struct.field("b")).alias("q")),
         lambda m, f: f.select(m.struct("k", z=m.col("k") + 1)),
+        lambda m, f: f.select(m.struct(z="k", y=m.col("k") + 1)),
+        lambda m, f: f.select(m.struct(m.all())),
+        lambda m, f: f.select(m.struct(m.col("k") * 2, m.col("s")).alias("u"), q=m.struct(m.all(), n="k")),
+        lambda m, f: f.with_columns(m.struct(m.all()).alias("a")).select(m.col("a").struct.field("k")),
+        lambda m, f: f.select(m.struct(m.col("k", "s"), z=m.lit("v"))),
         lambda m, f: f.unnest("s"),
         lambda m, f: f.with_columns(n=m.col("s").struct.field("a").fill_null(0)).filter(m.col("n") > 0),
     ],

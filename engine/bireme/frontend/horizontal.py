@@ -9,7 +9,7 @@ from bireme.errors import ArgumentFault
 from bireme.frontend.expression import Expression, lit, tree_of
 from bireme.frontend.expression_summaries import by_ddof
 from bireme.frontend.expression_tree import Summary
-from bireme.frontend.resolve import output_name
+from bireme.frontend.resolve import output_name, several_in
 
 
 def _listed(exprs: tuple[Any, ...], call: str) -> list[Expression]:
@@ -78,6 +78,9 @@ def _summary(function: str, a: Any, b: Any) -> Expression:
 
 def struct(*exprs: Any, **named: Any) -> Expression:
     """A struct of several expressions; its fields are called as columns of them would be."""
-    given = _listed((*exprs, *[Expression(tree_of(each)).alias(name) for name, each in named.items()]), "struct()")
+    renamed = [Expression(tree_of(each, strings_are_columns=True)).alias(name) for name, each in named.items()]
+    given = _listed((*exprs, *renamed), "struct()")
     parts = [part for each in given for part in (lit(output_name(tree_of(each))), each)]
-    return _function("struct_pack", parts).alias(output_name(tree_of(given[0])))
+    made = _function("struct_pack", parts)
+    # Which columns several are, and so their names, is known when the expression meets a frame.
+    return made if several_in(tree_of(given[0])) else made.alias(output_name(tree_of(given[0])))

@@ -72,7 +72,7 @@ def trees(exprs: Iterable[Any], named: dict[str, Any], schema: Schema) -> list[t
             (output_name(tree), tree) for tree in _spread(shallow(tree_of(value, strings_are_columns=True)), schema)
         ]
     for name, value in named.items():
-        found.append((name, shallow(tree_of(value, strings_are_columns=True))))
+        found.append((name, _packed(shallow(tree_of(value, strings_are_columns=True)), schema)))
     return found
 
 
@@ -91,7 +91,8 @@ def shallow(tree: Tree) -> Tree:
 
 def _spread(tree: Tree, schema: Schema) -> list[Tree]:
     """One tree for each of the columns that `Several` inside it stands for; the tree itself where there is none."""
-    several = _several_in(tree)
+    tree = _packed(tree, schema)
+    several = several_in(tree)
     if several is None:
         return [tree]
     names = several.names
@@ -101,10 +102,28 @@ def _spread(tree: Tree, schema: Schema) -> list[Tree]:
     return [_replaced(tree, several, Named(name)) for name in names]
 
 
-def _several_in(tree: Tree) -> Several | None:
+def _packed(tree: Tree, schema: Schema) -> Tree:
+    """The same tree, in whose structs each column that `Several` stands for is a field."""
+    if several_in(tree) is None:
+        return tree
+    tree = map_parts(tree, lambda part: _packed(part, schema))
+    if not isinstance(tree, Function) or tree.name != "struct_pack":
+        return tree
+    fields: list[Tree] = []
+    for name, value in zip(tree.args[::2], tree.args[1::2], strict=True):
+        if several_in(value) is None:
+            fields += [name, value]
+            continue
+        for each in _spread(value, schema):
+            fields += [Constant(Literal(output_name(each), STRING)), each]
+    return Function(tree.name, tuple(fields))
+
+
+def several_in(tree: Tree) -> Several | None:
+    """What stands for several columns in `tree`, if anything does."""
     if isinstance(tree, Several):
         return tree
-    return next((found for part in parts(tree) if (found := _several_in(part)) is not None), None)
+    return next((found for part in parts(tree) if (found := several_in(part)) is not None), None)
 
 
 def _replaced(tree: Tree, old: Tree, new: Tree) -> Tree:
@@ -148,9 +167,9 @@ def reads_rows(tree: Tree) -> bool:
 class Resolver:
     """Resolves trees against a schema; subclasses say what an aggregate becomes."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, elements: list[Parameter] | None = None) -> None:
         self.schema = schema
-        self.elements: list[Parameter] = []
+        self.elements: list[Parameter] = [] if elements is None else elements
 
     def resolve(self, tree: Tree) -> Expr:
         match tree:
@@ -318,9 +337,7 @@ class Grouped(Resolver):
         if isinstance(tree, Named):
             return self._key(tree)
         if not has_summary(tree) and reads_rows(tree) and not isinstance(tree, Over):
-            rows = Scalars(self.schema)
-            rows.elements = self.elements
-            expr = rows.resolve(tree)
+            expr = Scalars(self.schema, self.elements).resolve(tree)
             if expr in self._keys:
                 return Column(self._keys.index(expr), expr.type)
         return super().resolve(tree)
