@@ -80,6 +80,8 @@ QUERIES = [
     "list_aggr(l, 'sum'), list_median(x), list_product(l) from t",
     "select list_zip(l, s), list_zip(l, s, i % 2 = 0), list_where(l, [true, false, true, true, true]), "
     "list_select(l, [i, 1]), list_resize(l, i), list_resize(s, i, 'é') from t",
+    "select list_sort([interval 1 day, interval 1 hour, null, interval 1 month]), list_reverse_sort([interval 1 day, "
+    "interval 2 hour]), list_grade_up([interval 1 day, interval 1 hour])",
     "select l[1:4:2], l[4:1:-1], l[i:-1:i], s[:-:2], list_grade_up(l), list_grade_up(x, 'DESC'), l && [i], l "
     "@> [null, 2], [4] <@ l from t where i > 0",
 ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from bireme.data.types import BOOL, FLOAT32, FLOAT64, INT32, INT64, NULL, DataType, Field, Kind, list_of
+from bireme.data.types import BOOL, FLOAT32, FLOAT64, INT32, INT64, DataType, Field, Kind, list_of
 from bireme.plan.expr import Call, Expr, Literal
 from bireme.plan.functions.casting import cast, coerce
-from bireme.plan.functions.lists import as_list, element, is_list, sort_flags, stepped_slice
+from bireme.plan.functions.lists import as_list, element, is_list, place, sort_flags, stepped_slice
 from bireme.plan.functions.order_keys import has_order
 from bireme.plan.functions.registry import Args, NullRule, ScalarFunction, is_null, wrong_arguments
 
@@ -33,8 +33,7 @@ def _resize(args: Args) -> Expr:
         return Literal(None, list_of(INT32))
     kind = element(args[0].type)
     filling = coerce(args[2], kind) if len(args) == 3 else Literal(None, kind)
-    length = cast(args[1], INT64) if args[1].type is NULL else coerce(args[1], INT64)
-    return Call("list_resize", (args[0], length, filling), args[0].type)
+    return Call("list_resize", (args[0], place(args[1]), filling), args[0].type)
 
 
 def _zip(args: Args) -> Expr:
@@ -49,7 +48,7 @@ def _zip(args: Args) -> Expr:
 
 
 def _grade_up(args: Args) -> Expr:
-    if not 1 <= len(args) <= 3 or not is_list(args[0]) or not has_order(args[0].type):
+    if not 1 <= len(args) <= 3 or not is_list(args[0]) or not has_order(element(args[0].type)):
         raise wrong_arguments("list_grade_up", args, ("list_grade_up(list, varchar constant, varchar constant)",))
     return Call("list_grade_up", (args[0], *sort_flags("list_grade_up", args[1:])), list_of(INT64))
 

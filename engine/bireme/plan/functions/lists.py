@@ -154,22 +154,25 @@ def list_extract(args: Args) -> Expr:
     return Call("list_extract", (args[0], index), element(args[0].type))
 
 
+def place(arg: Expr) -> Expr:
+    """A position in a list; NULL is given a type."""
+    return cast(arg, INT64) if arg.type is NULL else coerce(arg, INT64)
+
+
 def list_slice(args: Args) -> Expr:
     """The elements between two positions, both included; NULL is the start or the end."""
     if len(args) == 4 and is_list(args[0]):
         return stepped_slice(args)
     if len(args) != 3 or not (is_list(args[0]) or args[0].type is STRING):
         raise wrong_arguments("list_slice", args, ("list_slice(list, bigint, bigint) → list",))
-    bounds = [cast(arg, INT64) if arg.type is NULL else coerce(arg, INT64) for arg in args[1:]]
-    return Call("list_slice", (args[0], *bounds), args[0].type)
+    return Call("list_slice", (args[0], *map(place, args[1:])), args[0].type)
 
 
 def stepped_slice(args: Args) -> Expr:
     """Every so many of the elements between two positions."""
     if len(args) != 4 or not is_list(args[0]):
-        raise wrong_arguments("list_slice", args, ("list_slice(list, bigint, bigint, bigint) → list",))
-    bounds = [cast(arg, INT64) if arg.type is NULL else coerce(arg, INT64) for arg in args[1:]]
-    return Call("list_slice_step", (args[0], *bounds), args[0].type)
+        raise wrong_arguments("list_slice_step", args, ("list_slice_step(list, bigint, bigint, bigint) → list",))
+    return Call("list_slice_step", (args[0], *map(place, args[1:])), args[0].type)
 
 
 def _joined(args: Args) -> Expr:
@@ -192,7 +195,7 @@ def _sorted(name: str, doc: str, *aliases: str) -> ScalarFunction:
     signatures = (f"{name}(list, varchar constant, varchar constant) → list",)
 
     def bind(args: Args) -> Expr:
-        if not 1 <= len(args) <= 3 or not is_list(args[0]) or not has_order(args[0].type):
+        if not 1 <= len(args) <= 3 or not is_list(args[0]) or not has_order(element(args[0].type)):
             raise wrong_arguments(name, args, signatures)
         flags = sort_flags(name, args[1:], reverse=name == "list_reverse_sort")
         return Call("list_sort", (args[0], *flags), args[0].type)
