@@ -6,7 +6,7 @@ import pytest
 from support.nested_queries import TABLES
 
 from bireme.data.schema import Schema
-from bireme.data.types import BOOL, HUGEINT, INT32, INT64, STRING, Field
+from bireme.data.types import BOOL, HUGEINT, INT32, INT64, STRING, Field, list_of
 from bireme.errors import EngineBug
 from bireme.plan.expr import (
     Aggregation,
@@ -14,9 +14,12 @@ from bireme.plan.expr import (
     Case,
     Column,
     Exists,
+    Expr,
     InList,
+    Lambda,
     Literal,
     OuterColumn,
+    Parameter,
     ScalarSubquery,
     SortKey,
 )
@@ -41,9 +44,21 @@ SCHEMA = Schema.from_arrow(TABLES["i"].schema)
 SCAN = Scan("i", "1", SCHEMA, (0, 1, 2))
 K, V = Column(0, INT64), Column(1, INT64)
 SUM = Aggregation("sum", (V,), HUGEINT)
+LIST = Call("list_value", (K,), list_of(INT64))
+OUTER, INNER = Parameter(0, 0, INT64), Parameter(1, 0, INT64)
+
+
+def each(parameter: Parameter, body: Expr) -> Expr:
+    return Call("list_transform", (LIST, Lambda((parameter,), body, body.type)), list_of(body.type))
+
+
+NESTED = each(OUTER, each(INNER, Call("add", (OUTER, INNER), INT64)))
 
 
 def test_a_sound_plan_passes_every_stage() -> None:
+    plan: Rel = Project(SCAN, (NESTED,), ("a",))
+    for stage in Stage:
+        verify(plan, stage, like=plan)
     plan = Sort(Filter(Aggregate(SCAN, (K,), (SUM,), ("k", "sum")), TRUE), (SortKey(K),))
     for stage in Stage:
         verify(plan, stage, like=plan)
@@ -72,6 +87,10 @@ def test_a_sound_plan_passes_every_stage() -> None:
         (Limit(SCAN, -1), "limit of -1"),
         (Values(((Literal(1, INT32),),), Schema((Field("a", INT64),))), "row of Values"),
         (Scan("i", "1", SCHEMA, (3,)), "does not have"),
+        (Project(SCAN, (OUTER,), ("a",)), "parameter 0 of level 0"),
+        (Project(SCAN, (each(OUTER, Parameter(0, 1, INT64)),), ("a",)), "parameter 1 of level 0"),
+        (Project(SCAN, (each(OUTER, each(INNER, Parameter(2, 0, INT64))),), ("a",)), "parameter 0 of level 2"),
+        (Project(SCAN, (each(INNER, each(Parameter(2, 0, INT64), OUTER)),), ("a",)), "parameter 0 of level 0"),
         (Filter(SCAN, Call("eq", (OuterColumn(1, 0, INT64), K), BOOL)), "1 levels out, of 0"),
     ],
 )

@@ -238,7 +238,12 @@ class _Check:
         yield from self.expr(expr, schema, around)
 
     def expr(self, expr: Expr, schema: Schema, around: tuple[Schema, ...]) -> Iterator[str]:
-        yield from self.all(operands(expr), schema, around)
+        yield from _stray(expr)
+        yield from self._part(expr, schema, around)
+
+    def _part(self, expr: Expr, schema: Schema, around: tuple[Schema, ...]) -> Iterator[str]:
+        for each in operands(expr):
+            yield from self._part(each, schema, around)
         match expr:
             case Column(index, type_):
                 yield from _reference(index, type_, schema, "column")
@@ -262,10 +267,9 @@ class _Check:
             case InList(arg, items):
                 if any(item.type is not arg.type for item in items):
                     yield f"an item of an InList is not of type {arg.type}"
-            case Lambda(parameters, body, type_):
+            case Lambda(_, body, type_):
                 if body.type is not type_:
                     yield f"the body of a Lambda of type {type_} has type {body.type}"
-                yield from _stray(body, parameters)
             case ScalarSubquery() | Exists() | QuantifiedSubquery():
                 yield from self.subquery(expr, (*around, schema))
 
@@ -303,16 +307,14 @@ def _call(function: str, args: tuple[Expr, ...], type_: DataType) -> Iterator[st
         yield f"{function} gives values of the type of NULL"
 
 
-def _stray(body: Expr, parameters: Sequence[Parameter]) -> Iterator[str]:
-    """Parameters of the level of `parameters` that are none of them."""
-    stack = [body]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, Parameter):
-            if part not in parameters and part.level >= parameters[0].level:
-                yield f"parameter {part.place} of level {part.level} is read where there is none"
-        elif not isinstance(part, Lambda):
-            stack.extend(operands(part))
+def _stray(expr: Expr, known: frozenset[Parameter] = frozenset()) -> Iterator[str]:
+    """Parameters that no lambda around them has."""
+    if isinstance(expr, Parameter) and expr not in known:
+        yield f"parameter {expr.place} of level {expr.level} is read where there is none"
+    if isinstance(expr, Lambda):
+        known = known.union(expr.parameters)
+    for part in operands(expr):
+        yield from _stray(part, known)
 
 
 def _cut(limit: int | None, offset: int) -> Iterator[str]:
