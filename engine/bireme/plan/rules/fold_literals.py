@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from bireme.data.types import BOOL, FLOAT64, TIMESTAMP, DataType, Kind
 from bireme.plan.expr import Call, Expr, Interval, Literal
+from bireme.plan.functions.moments import move
 from bireme.plan.functions.texts import in_range
 
 _EXACT: Final = Context(prec=100, traps=[])
@@ -151,8 +152,7 @@ def _moved(start: Any, span: Interval, sign: int, type_: DataType) -> Literal | 
     if type_.kind not in (Kind.DATE, Kind.TIMESTAMP) or type_.unit not in ("", "us"):
         return None
     try:
-        moment = _moved_by_months(_as_datetime(start), sign * span.months)
-        moment += datetime.timedelta(days=sign * span.days, microseconds=sign * (span.nanoseconds // 1000))
+        moment = move(_as_datetime(start), span, sign)
     except (OverflowError, ValueError):
         return None
     if type_.kind is Kind.TIMESTAMP:
@@ -162,16 +162,6 @@ def _moved(start: Any, span: Interval, sign: int, type_: DataType) -> Literal | 
 
 def _as_datetime(value: datetime.date) -> datetime.datetime:
     return value if isinstance(value, datetime.datetime) else datetime.datetime(value.year, value.month, value.day)
-
-
-def _moved_by_months(start: datetime.datetime, months: int) -> datetime.datetime:
-    year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
-    if not 1 <= year <= 9999:
-        raise OverflowError
-    import calendar
-
-    day = min(start.day, calendar.monthrange(year, month + 1)[1])
-    return start.replace(year=year, month=month + 1, day=day)
 
 
 _FOLDS: Final[dict[str, Callable[[Call, list[Any]], Literal | None]]] = {
