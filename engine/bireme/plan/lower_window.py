@@ -7,7 +7,7 @@ so windows of several orders become several steps where their rows will hardly f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bireme.data.schema import Schema
@@ -18,10 +18,13 @@ from bireme.plan.physical import EmitSink, Take, WindowStep
 from bireme.plan.relation import Window
 from bireme.plan.top_per_key import TopPerKey
 from bireme.plan.tree import column
-from bireme.plan.window_order import NotedKeys, by_order, keys_of
+from bireme.plan.window_order import NotedKeys, WindowOrder, by_order, keys_of
 
 if TYPE_CHECKING:
     from bireme.plan.lower import Lowering
+
+
+Orders = Mapping[WindowOrder, Sequence[WindowCall]]
 
 
 def lower_window(lowering: Lowering, rel: Window, top: TopPerKey | None = None) -> Opened:
@@ -29,18 +32,19 @@ def lower_window(lowering: Lowering, rel: Window, top: TopPerKey | None = None) 
     opened = lowering.open(rel.input)
     orders = by_order(rel.calls)
     if len(orders) > 1 and lowering.partitions_that_fit(opened) > 1:
-        return _order_by_order(lowering, rel, opened, list(orders.values()))
-    return _windowed(lowering, rel, opened, (rel.calls, rel.names), top)
+        return _order_by_order(lowering, rel, opened, orders)
+    order = next(iter(orders)) if len(orders) == 1 else None
+    return _windowed(lowering, rel, opened, (rel.calls, rel.names), order, top)
 
 
-def _order_by_order(lowering: Lowering, rel: Window, opened: Opened, orders: Sequence[Sequence[WindowCall]]) -> Opened:
+def _order_by_order(lowering: Lowering, rel: Window, opened: Opened, orders: Orders) -> Opened:
     """Windows of one order after the other, since rows that do not fit in memory can come in one order only."""
     named = list(zip(rel.calls, rel.names, strict=True))
     done: list[tuple[WindowCall, str]] = []
-    for calls in orders:
+    for order, calls in orders.items():
         chosen = [each for each in named if each[0] in calls]
         done += chosen
-        opened = _windowed(lowering, rel, opened, ([each[0] for each in chosen], [each[1] for each in chosen]), None)
+        opened = _windowed(lowering, rel, opened, ([each[0] for each in chosen], [each[1] for each in chosen]), order)
         opened.rows = lowering.rows(rel)
     first = len(rel.input.schema)
     places = [*range(first), *[first + done.index(each) for each in named]]
@@ -50,17 +54,18 @@ def _order_by_order(lowering: Lowering, rel: Window, opened: Opened, orders: Seq
 
 def _windowed(
     lowering: Lowering, rel: Window, opened: Opened, named: tuple[Sequence[WindowCall], Sequence[str]],
-    top: TopPerKey | None,
+    order: WindowOrder | None, top: TopPerKey | None = None,
 ) -> Opened:  # fmt: skip
-    """Some of the windows of `rel`, appended to what there is."""
+    """Some of the windows of `rel`, of one `order` if that is given, appended to what there is."""
     calls, names = named
     keys = _common_keys(calls)
     partitions = lowering.window_partitions(rel, opened) if keys else 1
     edge = lowering.draft.edge("window", opened.schema, opened.rows, partitions)
     if top is not None:
-        order = SortKey(lowering.bind(top.order.expr, opened), top.order.descending, top.order.nulls_first)
-        top = TopPerKey(lowering.bind_all(top.keys, opened), order, top.limit, top.is_dense)
-    noted = _noted(lowering, calls)
+        first = SortKey(lowering.bind(top.order.expr, opened), top.order.descending, top.order.nulls_first)
+        top = TopPerKey(lowering.bind_all(top.keys, opened), first, top.limit, top.is_dense)
+    # Rows can be cut by the order of the windows if some of them are noted.
+    noted = None if order is None else NotedKeys(keys_of(order), lowering.sample_name())
     lowering.draft.close(opened, EmitSink(edge, keys if partitions > 1 else (), top, noted))
     windowed = lowering.draft.from_edge(edge, Take.PARTITION, "window")
     added = [Field(name, call.call.type) for name, call in zip(names, calls, strict=True)]
@@ -69,16 +74,7 @@ def _windowed(
     return windowed
 
 
-def _noted(lowering: Lowering, calls: Sequence[WindowCall]) -> NotedKeys | None:
-    """What to note of rows, so that they can be cut by the order of the windows."""
-    orders = list(by_order(calls))
-    keys = keys_of(orders[0])
-    if len(orders) > 1 or any(key.expr.type.is_nested for key in keys):
-        return None
-    return NotedKeys(keys, lowering.sample_name())
-
-
 def _common_keys(calls: Sequence[WindowCall]) -> tuple[int, ...]:
     """The columns that all windows are partitioned by: rows that differ in one of them are in no window together."""
     common = frozenset.intersection(*[frozenset(call.partition) for call in calls])
-    return tuple(sorted([key.index for key in common if isinstance(key, Column) and not key.type.is_nested]))
+    return tuple(sorted([key.index for key in common if isinstance(key, Column)]))
