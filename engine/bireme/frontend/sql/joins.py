@@ -10,6 +10,7 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import INT64
 from bireme.errors import ClauseFault, NameFault, QueryError, Unsupported
+from bireme.frontend.asof import asof_join
 from bireme.frontend.sql import tables
 from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.correlation import deepen
@@ -162,8 +163,6 @@ def _asof(left: Bound, right: Bound, kind: JoinKind, condition: Expr | None, *, 
     if len(places) != 1:
         raise ClauseFault(f"an ASOF JOIN needs one inequality such as l.t >= r.t, and has {len(places)}")
     ((ours, theirs, comparison),) = places
-    from bireme.frontend.asof import asof_join
-
     return asof_join(left.relation, right.relation, keys, (ours, theirs), comparison, kind)
 
 
@@ -217,8 +216,6 @@ def _join_using(left: Bound, right: Bound, kind: JoinKind, names: Sequence[str],
     if method == "ASOF":
         # The last column is the one that is compared by >=.
         _check_asof(kind, dependent=False)
-        from bireme.frontend.asof import asof_join
-
         made: Rel = asof_join(left.relation, right.relation, keys[:-1], keys[-1], "ge", kind)
     else:
         made = Join(left.relation, right.relation, kind, left_keys, right_keys)

@@ -65,11 +65,11 @@ def separate(tokens: list[Token]) -> tuple[list[Token], list[Any]]:
     return separated, list(map(_kind_of, separated))
 
 
-# The kinds of tokens that may mean a change, and what must stand before them for that.
-_REWRITTEN_BEHIND: Final[dict[Any, frozenset[Any]]] = {
+# The kinds of tokens that may mean a change, and what must stand before them for that; None is anything.
+_REWRITTEN_BEHIND: Final[dict[Any, frozenset[Any] | None]] = {
     _T.L_PAREN: _NAMES,
     _T.STRING: frozenset({_T.INTERVAL}),
-    _T.PLACEHOLDER: frozenset({None, *TokenType.__members__.values()}),
+    _T.PLACEHOLDER: None,
     _T.DCOLON: frozenset({_T.STRING}),
 }
 
@@ -80,7 +80,8 @@ def keep_names(tokens: Sequence[Token], kinds: Sequence[Any]) -> list[Token]:
     questions = start = 0
     for at in compress(range(len(kinds)), map(_REWRITTEN_BEHIND.__contains__, kinds)):
         token, kind, before = tokens[at], kinds[at], kinds[at - 1] if at else None
-        if before not in _REWRITTEN_BEHIND[kind]:
+        wanted = _REWRITTEN_BEHIND[kind]
+        if wanted is not None and before not in wanted:
             continue
         kept += tokens[start:at]
         start = at + 1

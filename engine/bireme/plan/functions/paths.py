@@ -10,15 +10,15 @@ from bireme.plan.expr import Call, Expr, Literal
 from bireme.plan.functions.casting import cast, coerce
 from bireme.plan.functions.registry import Args, ScalarFunction, wrong_arguments
 
-SEPARATORS: Final = {"system": "/", "forward_slash": "/", "backslash": "\\", "both_slash": "/\\"}
+_SEPARATORS: Final = {"system": "/", "forward_slash": "/", "backslash": "\\", "both_slash": "/\\"}
 
 
 def _separators(name: str, args: Args) -> Expr:
     """The characters that an argument names."""
     given = args[0].value if args and isinstance(args[0], Literal) else None if args else "both_slash"
-    if not isinstance(given, str) or given not in SEPARATORS:
-        raise TypeFault(f"the separators of {name} are a constant, one of {', '.join(SEPARATORS)}")
-    return Literal(SEPARATORS[given], STRING)
+    if not isinstance(given, str) or given not in _SEPARATORS:
+        raise TypeFault(f"the separators of {name} are a constant, one of {', '.join(_SEPARATORS)}")
+    return Literal(_SEPARATORS[given], STRING)
 
 
 def _of_path(name: str, doc: str, result: DataType) -> ScalarFunction:

@@ -34,7 +34,7 @@ def struct(names: Sequence[str], values: Sequence[Expr]) -> Expr:
     return Call("struct_pack", typed, DataType(Kind.STRUCT, children=fields))
 
 
-def field_of(value: Expr, name: str) -> Expr:
+def _field_of(value: Expr, name: str) -> Expr:
     """The field called `name` of a struct; NameFault where it has none."""
     names = [child.name for child in value.type.children]
     lowered = [each.lower() for each in names]
@@ -71,13 +71,10 @@ def _row(args: Args) -> Expr:
 def _extract(args: Args) -> Expr:
     if len(args) != 2 or not is_struct(args[0]) or not isinstance(args[1], Literal):
         raise wrong_arguments("struct_extract", args, ("struct_extract(struct, name constant)",))
-    return extracted(args[0], args[1].value)
-
-
-def extracted(value: Expr, key: object) -> Expr:
-    """The field that brackets name, or that they number, from 1, in a row."""
+    # Brackets name a field, or number it, from 1, in a row.
+    value, key = args[0], args[1].value
     if isinstance(key, str):
-        return field_of(value, key)
+        return _field_of(value, key)
     if not isinstance(key, int) or not is_row(value.type):
         raise TypeFault("fields of a struct are taken by a name that is a constant, those of a row by their number")
     return _at("struct_extract", value, key)
