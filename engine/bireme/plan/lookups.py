@@ -96,18 +96,13 @@ def _adds_nothing(choice: _Choice, taken: list[_Choice], memberships: Membership
     return False
 
 
-def _rounded(share: float) -> float:
-    """To six digits; as `round` does, which takes far longer."""
-    return int(share * 1e6 + 0.5) / 1e6
-
-
 def _applied(dag: Dag, chosen: dict[int, list[_Choice]], order: PipelineOrder) -> Dag:
     """The Dag with the choices made."""
     pipelines = list(dag.pipelines)
     for number, choices in chosen.items():
         pipeline, source = pipelines[number], pipelines[number].source
         assert isinstance(source, ScanSource)
-        lookups = tuple([Lookup(each.member.table, each.member.columns, _rounded(each.kept)) for each in choices])
+        lookups = tuple([Lookup(each.member.table, each.member.columns, round(each.kept, 6)) for each in choices])
         after = tuple(sorted({*pipeline.after, *order.added.get(number, ())}))
         pipelines[number] = replaced(pipeline, source=replaced(source, lookups=lookups), after=after)
     made = replaced(dag, pipelines=tuple(pipelines))

@@ -111,8 +111,8 @@ class _Pruning:
         for wanted in self._wanted[rel]:
             masks = _asked(rel, wanted)
             self._below[rel, wanted] = masks
-            for index, source in enumerate(rel.inputs):
-                self._wanted[source][masks[index]] = None
+            for source, mask in zip(rel.inputs, masks, strict=True):
+                self._wanted[source][mask] = None
 
     def _form(self, source: Rel, mask: int) -> tuple[int, Form]:
         """The form of `source` for a reader that asked for `mask`, and the mask it was made for."""

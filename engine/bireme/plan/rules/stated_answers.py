@@ -9,7 +9,7 @@ its row. Any rows will do as long as those with the extremes are among them.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeGuard
 
 from bireme.data.node import replaced
 from bireme.data.schema import Schema
@@ -35,14 +35,15 @@ def stated_answers(plan: Rel, context: PlanContext) -> Rel:
     return map_where(plan, _is_of_a_table, lambda rel: _answered(rel, context))
 
 
-def _is_of_a_table(rel: Rel) -> bool:
+def _is_of_a_table(rel: Rel) -> TypeGuard[Aggregate]:
     return rel.__class__ is Aggregate and not rel.keys and rel.input.__class__ is Scan
 
 
 def _answered(rel: Rel, context: PlanContext) -> Rel:
-    if not isinstance(rel, Aggregate) or not isinstance(rel.input, Scan) or rel.keys:
+    if not _is_of_a_table(rel):
         return rel
     scan = rel.input
+    assert isinstance(scan, Scan)
     if rel.grouping_sets is not None or scan.filters or any(call.distinct or call.filter for call in rel.aggregates):
         return rel
     others = tuple([call for call in rel.aggregates if not _counts_rows(call, scan.schema)])

@@ -33,8 +33,8 @@ def key_share(
 ) -> float:
     """The share of all pairs of rows whose keys are equal."""
     share = 1.0
-    for index, left_key in enumerate(left_keys):
-        share *= equality(estimator.expression(left, left_key), estimator.expression(right, right_keys[index]))
+    for left_key, right_key in zip(left_keys, right_keys, strict=True):
+        share *= equality(estimator.expression(left, left_key), estimator.expression(right, right_key))
     if len(left_keys) < 2:
         return share
     return share * key_correction(estimator, left, right, left_keys, right_keys)
@@ -152,9 +152,9 @@ def join_column(estimator: Estimator, rel: Join, index: int) -> ColumnEstimate:
 def _partner(rel: Join, on_left: bool, at: int) -> Expr | None:
     """What the column is compared with, when it is a key itself."""
     own, other = (rel.left_keys, rel.right_keys) if on_left else (rel.right_keys, rel.left_keys)
-    for index, key in enumerate(own):
+    for key, partner in zip(own, other, strict=True):
         if key.__class__ is tree.Column and key.index == at:  # type: ignore[attr-defined]
-            return other[index]
+            return partner
     return None
 
 
