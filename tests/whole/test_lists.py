@@ -82,6 +82,12 @@ QUERIES = [
     "list_select(l, [i, 1]), list_resize(l, i), list_resize(s, i, 'é') from t",
     "select list_sort([interval 1 day, interval 1 hour, null, interval 1 month]), list_reverse_sort([interval 1 day, "
     "interval 2 hour]), list_grade_up([interval 1 day, interval 1 hour])",
+    # One interval may be longer than another of a larger unit, and as long as one of several.
+    "select list_sort([interval 31 day, interval 1 month]), list_grade_up([interval 30 hour, interval 1 day]), "
+    "list_min([interval 1 day, interval 30 hour]), list_max([interval 1 month, interval 31 day])",
+    "select list_contains([interval 1 day], interval 24 hour), list_position([interval 0 day, interval 1 month], "
+    "interval 30 day), list_has_any([interval 1 day], [interval 24 hour]), "
+    "list_has_all([interval 24 hour], [interval 1 day])",
     "select l[1:4:2], l[4:1:-1], l[i:-1:i], s[:-:2], list_grade_up(l), list_grade_up(x, 'DESC'), l && [i], l "
     "@> [null, 2], [4] <@ l from t where i > 0",
 ]

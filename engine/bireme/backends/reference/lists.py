@@ -1,7 +1,7 @@
 """Functions of lists on columns, one python list at a time.
 
-Elements are equal as in `backends.base`: NaN equals NaN and is the greatest number. NULL elements are skipped where
-values are compared.
+Elements are equal and ordered as in `backends.reference.keys`: NaN equals NaN and is the greatest number, and a day is as
+long as 24 hours. NULL elements are skipped where values are compared.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bireme.backends.reference.collected import list_array
+from bireme.backends.reference.keys import interval_nanoseconds
 from bireme.backends.reference.pattern_parts import all_matches, split
 from bireme.backends.reference.values import by_row, from_values, to_values
 from bireme.data.types import to_arrow
@@ -34,7 +35,7 @@ def element_key(value: Any) -> Any:
     """What equal elements share; it can be hashed."""
     if isinstance(value, list | dict):
         return tuple(map(element_key, value.values() if isinstance(value, dict) else value))
-    return "NaN" if isinstance(value, float) and math.isnan(value) else value
+    return "NaN" if isinstance(value, float) and math.isnan(value) else _compared(value)
 
 
 def element_order(value: Any) -> tuple[Any, ...]:
@@ -43,7 +44,12 @@ def element_order(value: Any) -> tuple[Any, ...]:
         parts = value.values() if isinstance(value, dict) else value
         return tuple([(part is None, () if part is None else element_order(part)) for part in parts])
     is_nan = isinstance(value, float) and math.isnan(value)
-    return is_nan, 0 if is_nan else value
+    return is_nan, 0 if is_nan else _compared(value)
+
+
+def _compared(value: Any) -> Any:
+    # The only tuples among values are intervals.
+    return interval_nanoseconds(*value) if isinstance(value, tuple) else value
 
 
 def not_null(values: Sequence[Any]) -> list[Any]:
