@@ -1,7 +1,7 @@
 """Functions of lists on columns, one python list at a time.
 
-Elements are equal and ordered as in `backends.reference.keys`: NaN equals NaN and is the greatest number, and a day is as
-long as 24 hours. NULL elements are skipped where values are compared.
+Elements are equal and ordered as in `backends.reference.keys`: NaN equals NaN and is the greatest number, and a day is
+as long as 24 hours. NULL elements are skipped where values are compared.
 """
 
 from __future__ import annotations
