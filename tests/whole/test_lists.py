@@ -35,6 +35,9 @@ QUERIES = [
     "select regexp_extract_all(w, '[xy]([0-9])'), regexp_extract_all(w, '([xy])([0-9])', 2) from t",
     "select l::varchar, s::varchar, x::varchar, [[1], null]::varchar, ['it''s', '', 'null', ' a']::varchar from t",
     "select l::double[], l::varchar[], ['1', null]::int[], try_cast(['1', 'x'] as int[])[1] from t where i > 8",
+    "select try_cast(s as int[]), try_cast([w, i::varchar] as int[]), try_cast(l as tinyint[]), "
+    "try_cast([[w], null, ['1']] as double[][]), try_cast([{'a': w, 'b': i}] as struct(a int, b varchar)[]), "
+    "l::tinyint[], x::float[], [[i], null]::varchar[][] from t",
     "select coalesce(l, [0]), case when i % 2 = 0 then [i] else [i, null] end from t",
     "select i from t where list_contains(l, 4) or l is null or len(s) > 3",
     "select [1, 2] union all select [3.5]",

@@ -1,4 +1,5 @@
-"""Casts of columns: whole numbers and dates by their counts, everything else value by value as constants are cast.
+"""Casts of columns: whole numbers and dates by their counts, lists and structs by their parts, everything else value by
+value as constants are cast.
 
 What a cast does to a value is in `plan.functions.conversion`; the short ways here are equal to it.
 """
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from bireme.backends.reference.collected import lengths_of, list_array
 from bireme.backends.reference.structs import field_at
 from bireme.backends.reference.values import from_values, to_values
 from bireme.backends.reference.vectors import (
@@ -43,6 +45,9 @@ def cast_array(array: pa.Array, source: DataType, target: DataType, safe: bool) 
         return pa.nulls(len(array), to_arrow(target))
     if source.kind is Kind.STRUCT and target.kind is Kind.STRUCT:
         return _fields(array, source, target, safe)
+    if source.kind is Kind.LIST and target.kind is Kind.LIST:
+        elements = cast_array(array.flatten(), source.children[0].type, target.children[0].type, safe)
+        return list_array(to_arrow(target), elements, lengths_of(array), nulls_of(array))
     counted = _counts(array, source, target)
     if counted is not None:
         return _checked(counted, array, source, target, safe)
