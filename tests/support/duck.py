@@ -77,7 +77,9 @@ def same(left: Any, right: Any, error_max: float = RELATIVE_ERROR_MAX) -> bool:
         if math.isnan(left) or math.isnan(right):
             return math.isnan(left) and math.isnan(right)
         return left == right or math.isclose(left, right, rel_tol=error_max, abs_tol=1e-300)
-    if isinstance(left, tuple) and isinstance(right, tuple):
+    if isinstance(left, dict) and isinstance(right, dict):
+        left, right = [list(value.items()) for value in (left, right)]
+    if isinstance(left, tuple | list) and isinstance(right, tuple | list):
         return len(left) == len(right) and all(same(a, b, error_max) for a, b in zip(left, right, strict=True))
     if isinstance(left, pa.MonthDayNano) and isinstance(right, pa.MonthDayNano):
         return tuple(left) == tuple(right)

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from bireme.backends.reference.casts import cast_array
-from bireme.backends.reference.collected import lengths_of, list_array
+from bireme.backends.reference.collected import lengths_of
+from bireme.backends.reference.elements import Elements, lists_of
 from bireme.backends.reference.keys import Rows
 from bireme.backends.reference.vectors import bools, nulls_of
-from bireme.data.types import to_arrow
 from bireme.errors import DomainFault
 from bireme.plan.expr import Call, Lambda, Parameter
 
@@ -22,40 +22,27 @@ if TYPE_CHECKING:
 Evaluator = Callable[["Scope", Call, Lambda], pa.Array]
 
 
-def _elements(lists: pa.Array) -> tuple[pa.Array, Rows, Rows]:
-    """The elements of all lists one after the other, the row of each, and its place in its list."""
-    lengths = lengths_of(lists)
-    rows = np.repeat(np.arange(len(lists)), lengths)
-    starts = np.cumsum(lengths) - lengths
-    return lists.flatten(), rows, np.arange(len(rows)) - starts[rows] + 1
-
-
 def _given(function: Lambda, *values: pa.Array) -> Mapping[Parameter, pa.Array]:
     """Values for the parameters, as far as there are some."""
     return dict(zip(function.parameters, values, strict=False))
 
 
-def _values(scope: Scope, lists: pa.Array, function: Lambda) -> tuple[pa.Array, pa.Array, Rows]:
-    """The elements, what the lambda gives for each, and the row of each."""
-    elements, rows, places = _elements(lists)
-    inner = scope.at(rows, _given(function, elements, pa.array(places, pa.int64())))
-    return elements, inner.evaluate(function.body), rows
+def _values(scope: Scope, call: Call, function: Lambda) -> tuple[Elements, pa.Array]:
+    """The elements, and what the lambda gives for each."""
+    lists = Elements(scope.evaluate(call.args[0]), call.args[0].type)
+    inner = scope.at(lists.rows, _given(function, lists.values, pa.array(lists.places() + 1, pa.int64())))
+    return lists, inner.evaluate(function.body)
 
 
 def _transform(scope: Scope, call: Call, function: Lambda) -> pa.Array:
-    lists = scope.evaluate(call.args[0])
-    _, values, _ = _values(scope, lists, function)
-    kind = to_arrow(call.type)
-    values = values if values.type == kind.value_type else values.cast(kind.value_type)
-    return list_array(kind, values, lengths_of(lists), nulls_of(lists))
+    lists, values = _values(scope, call, function)
+    return lists_of(values, lists.lengths, lists.missing, call.type.children[0].type)
 
 
 def _filter(scope: Scope, call: Call, function: Lambda) -> pa.Array:
-    lists = scope.evaluate(call.args[0])
-    elements, keeps, rows = _values(scope, lists, function)
+    lists, keeps = _values(scope, call, function)
     chosen = bools(keeps)
-    lengths = np.bincount(rows[chosen], minlength=len(lists))
-    return list_array(to_arrow(call.type), elements.filter(pa.array(chosen)), lengths, nulls_of(lists))
+    return lists.lists(np.flatnonzero(chosen), lists.counts(chosen))
 
 
 def _reduce(scope: Scope, call: Call, function: Lambda) -> pa.Array:

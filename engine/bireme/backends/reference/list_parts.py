@@ -1,18 +1,14 @@
-"""Functions of lists by places and masks, aggregates of their elements, and lists as vectors, one list at a time."""
+"""Functions of lists by places and masks, and of lists as vectors, one list at a time."""
 
 from __future__ import annotations
 
-import datetime
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from itertools import zip_longest
 from typing import Any, Final
 
 import pyarrow as pa
 
-from bireme.backends.reference.lists import EXACT, element_key, element_order, not_null, sliced
 from bireme.backends.reference.values import by_row
 from bireme.errors import DomainFault, OutOfRoom
 from bireme.plan.expr import Call
@@ -52,68 +48,6 @@ def _zipped(*args: Any) -> list[dict[str, Any]]:
     return [{f"element{place}": value for place, value in enumerate(row, start=1)} for row in rows]
 
 
-def _grade_up(values: Sequence[Any], descending: bool, nulls_first: bool) -> list[int]:
-    there = [place for place, value in enumerate(values, start=1) if value is not None]
-    gone = [place for place, value in enumerate(values, start=1) if value is None]
-    there.sort(key=lambda place: element_order(values[place - 1]), reverse=descending)
-    return gone + there if nulls_first else there + gone
-
-
-def _stepped(values: Sequence[Any] | None, first: int | None, last: int | None, step: int | None) -> list[Any] | None:
-    """Backwards the part is the same, from its end."""
-    if values is None or first is None or last is None or step is None:
-        return None
-    if step == 0:
-        raise DomainFault("a step of 0 leads nowhere; the step of a slice is at least 1, or negative")
-    low, high = (first, last) if step > 0 else (last, first)
-    return list(sliced(values, low, high)[::step])
-
-
-# -------------------------------------------------------------------------------------------- aggregates
-
-
-def _spread(of_sample: bool, finish: Callable[[float, int], float]) -> Callable[[Sequence[Any]], float | None]:
-    """A function of the variance, and of how many values there are."""
-
-    def compute(values: Sequence[Any]) -> float | None:
-        found = not_null(values)
-        count = len(found)
-        if count <= of_sample:
-            return None
-        if not all(map(math.isfinite, found)):
-            return math.nan
-        mean = sum(found) / count
-        return finish(sum([(value - mean) * (value - mean) for value in found]) / (count - of_sample), count)
-
-    return compute
-
-
-def _median(values: Sequence[Any]) -> Any:
-    found = sorted(not_null(values), key=element_order)
-    if not found:
-        return None
-    low, high = found[(len(found) - 1) // 2], found[len(found) // 2]
-    match low:
-        case _ if low == high or isinstance(low, str):
-            return low
-        case Decimal():
-            between = EXACT.divide(EXACT.add(low, high), Decimal(2))
-            return between.quantize(low, rounding="ROUND_DOWN", context=EXACT)
-        case datetime.datetime():
-            return low + datetime.timedelta(microseconds=(high - low) // datetime.timedelta(microseconds=1) // 2)
-    return low + (high - low) * 0.5
-
-
-def _mode(values: Sequence[Any]) -> Any:
-    found = not_null(values)
-    counts = Counter(map(element_key, found))
-    return max(found, key=lambda value: counts[element_key(value)]) if found else None
-
-
-def _truth(decide: Callable[[Sequence[bool]], bool]) -> Callable[[Sequence[Any]], bool | None]:
-    return lambda values: decide(not_null(values)) if not_null(values) else None
-
-
 # ----------------------------------------------------------------------------------------------- vectors
 
 
@@ -149,19 +83,6 @@ FUNCTIONS: Final[dict[str, Evaluator]] = {
     "list_select": by_row(_select),
     "list_resize": by_row(_resized, strict=False),
     "list_zip": by_row(_zipped, strict=False),
-    "list_grade_up": by_row(_grade_up),
-    "list_slice_step": by_row(_stepped, strict=False),
-    "list_stddev_samp": by_row(_spread(True, lambda variance, _: math.sqrt(variance))),
-    "list_stddev_pop": by_row(_spread(False, lambda variance, _: math.sqrt(variance))),
-    "list_var_samp": by_row(_spread(True, lambda variance, _: variance)),
-    "list_var_pop": by_row(_spread(False, lambda variance, _: variance)),
-    "list_sem": by_row(_spread(False, lambda variance, count: math.sqrt(variance) / math.sqrt(count))),
-    "list_product": by_row(lambda values: math.prod(not_null(values)) if not_null(values) else None),
-    "list_median": by_row(_median),
-    "list_mode": by_row(_mode),
-    "list_any_value": by_row(lambda values: next(iter(not_null(values)), None)),
-    "list_bool_and": by_row(_truth(all)),
-    "list_bool_or": by_row(_truth(any)),
     "list_distance": _of_vectors(lambda one, other: math.dist(one, other)),
     "list_inner_product": _of_vectors(_product),
     "list_negative_inner_product": _of_vectors(lambda one, other: -_product(one, other)),

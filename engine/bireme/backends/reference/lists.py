@@ -1,59 +1,42 @@
-"""Functions of lists on columns, one python list at a time.
-
-Elements are equal and ordered as in `backends.reference.keys`: NaN equals NaN and is the greatest number, and a day is
-as long as 24 hours. NULL elements are skipped where values are compared.
+"""Functions of lists on columns, over the elements of all lists at once. NULL elements are skipped where values are
+compared.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from decimal import Context, Decimal
-from functools import reduce
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bireme.backends.reference.collected import list_array
-from bireme.backends.reference.keys import interval_nanoseconds
+from bireme.backends.reference.elements import Elements, codes_of, lists_of, sortable, spread
+from bireme.backends.reference.keys import Rows
 from bireme.backends.reference.pattern_parts import all_matches, split
-from bireme.backends.reference.values import by_row, from_values, to_values
-from bireme.data.types import to_arrow
-from bireme.errors import OutOfRoom, Overflow
+from bireme.backends.reference.row_groups import picked
+from bireme.backends.reference.values import by_row
+from bireme.backends.reference.vectors import Bools, any_null, bools, from_bools, integers, nulls_of
+from bireme.data.record import plain
+from bireme.data.types import INT32, STRING, to_arrow
+from bireme.errors import DomainFault, OutOfRoom
 from bireme.plan.expr import Call
 
 Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
 
 _SERIES_MAX: Final = 1 << 24
-# Room for sums of decimals of 38 digits.
-EXACT: Final = Context(prec=80)
+# Longer than any list.
+_FAR: Final = 1 << 40
 
 
-def element_key(value: Any) -> Any:
-    """What equal elements share; it can be hashed."""
-    if isinstance(value, list | dict):
-        return tuple(map(element_key, value.values() if isinstance(value, dict) else value))
-    return "NaN" if isinstance(value, float) and math.isnan(value) else _compared(value)
+def _lists(call: Call, args: list[pa.Array]) -> list[Elements]:
+    return [Elements(array, arg.type) for array, arg in zip(args, call.args, strict=True)]
 
 
-def element_order(value: Any) -> tuple[Any, ...]:
-    """What elements that are not NULL are sorted by; NULLs inside of them are behind all values."""
-    if isinstance(value, list | dict):
-        parts = value.values() if isinstance(value, dict) else value
-        return tuple([(part is None, () if part is None else element_order(part)) for part in parts])
-    is_nan = isinstance(value, float) and math.isnan(value)
-    return is_nan, 0 if is_nan else _compared(value)
-
-
-def _compared(value: Any) -> Any:
-    # The only tuples among values are intervals.
-    return interval_nanoseconds(*value) if isinstance(value, tuple) else value
-
-
-def not_null(values: Sequence[Any]) -> list[Any]:
-    return [value for value in values if value is not None]
+def _of_elements(compute: Callable[[Elements], pa.Array]) -> Evaluator:
+    """A function of one list."""
+    return lambda call, args: compute(Elements(args[0], call.args[0].type))
 
 
 # ------------------------------------------------------------------------------------------ whole columns
@@ -72,104 +55,183 @@ def _length(call: Call, args: list[pa.Array]) -> pa.Array:
     return pc.list_value_length(args[0]).cast(pa.int64())
 
 
-def _flatten(call: Call, args: list[pa.Array]) -> pa.Array:
-    return by_row(lambda lists: [value for values in lists if values is not None for value in values])(call, args)
+def _flatten(lists: Elements) -> pa.Array:
+    inner = Elements(lists.values, lists.kind)
+    lengths = np.bincount(lists.rows, inner.lengths, len(lists.lengths)).astype(np.int64)
+    return lists_of(inner.values, lengths, lists.missing, inner.kind)
 
 
 def _concat(call: Call, args: list[pa.Array]) -> pa.Array:
-    columns = [to_values(array, arg.type) for array, arg in zip(args, call.args, strict=True)]
-    joined = []
-    for row in zip(*columns, strict=True):
-        joined.append([value for values in not_null(row) for value in values])
-    return from_values(joined, call.type)
+    """NULL is no list at all."""
+    lists = _lists(call, args)
+    values = pa.concat_arrays([each.values for each in lists])
+    order = np.argsort(np.concatenate([each.rows for each in lists]), kind="stable")
+    lengths = np.sum([each.lengths for each in lists], axis=0)
+    return lists_of(picked(values, order), lengths, np.zeros(len(lengths), np.bool_), lists[0].kind)
 
 
-def _joined(values: Sequence[Any], separator: str) -> str | None:
-    present = not_null(values)
-    return None if values and not present else separator.join(present)
+def _joined(call: Call, args: list[pa.Array]) -> pa.Array:
+    lists, separators = Elements(args[0], call.args[0].type), plain(args[1]).cast(pa.string())
+    counts = lists.counts(lists.there)
+    missing = lists.missing | nulls_of(separators) | ((counts == 0) & (lists.lengths > 0))
+    texts = lists_of(lists.values.filter(pa.array(lists.there)), counts, lists.missing, STRING)
+    return pc.if_else(pa.array(missing), pa.scalar(None, pa.string()), pc.binary_join(texts, separators))
 
 
 # ---------------------------------------------------------------------------------------------- elements
 
 
-def _extract(values: Sequence[Any], index: int) -> Any:
-    at = index - 1 if index > 0 else len(values) + index
-    return values[at] if index != 0 and 0 <= at < len(values) else None
+def _extract(call: Call, args: list[pa.Array]) -> pa.Array:
+    return _nth(Elements(args[0], call.args[0].type), np.where(nulls_of(args[1]), 0, integers(args[1])))
 
 
-def sliced(values: Any, first: int, last: int) -> Any:
-    start = first - 1 if first > 0 else max(0, len(values) + first if first else 0)
-    end = last if last >= 0 else len(values) + last + 1
-    return values[start : max(start, end)]
+def _nth(lists: Elements, index: Rows) -> pa.Array:
+    at = np.where(index > 0, index - 1, lists.lengths + index)
+    inside = (index != 0) & (at >= 0) & (at < lists.lengths)
+    return lists.picked(np.where(inside, lists.starts + at, -1))
 
 
-def _position(values: Sequence[Any], wanted: Any) -> int | None:
-    keys = [element_key(value) for value in values]
-    return keys.index(element_key(wanted)) + 1 if element_key(wanted) in keys else None
+def _end(index: int) -> Evaluator:
+    return _of_elements(lambda lists: _nth(lists, np.full(len(lists.lengths), index, np.int64)))
 
 
-def _positions(call: Call, args: list[pa.Array]) -> pa.Array:
-    lists, wanted = (to_values(array, arg.type) for array, arg in zip(args, call.args, strict=True))
-    found = [None if values is None else _position(values, value) for values, value in zip(lists, wanted, strict=True)]
-    return from_values(found, call.type)
+def _slice(call: Call, args: list[pa.Array]) -> pa.Array:
+    if call.args[0].type is STRING:
+        return by_row(_part)(call, args)
+    return _every(call, args, np.ones(len(args[0]), np.int64))
 
 
-def _contains(values: Sequence[Any], wanted: Any) -> bool:
-    return _position(values, wanted) is not None
+def _part(text: str, first: int, last: int) -> str:
+    start = first - 1 if first > 0 else max(0, len(text) + first if first else 0)
+    end = last if last >= 0 else len(text) + last + 1
+    return text[start : max(start, end)]
 
 
-def _distinct(values: Sequence[Any]) -> list[Any]:
-    return list({element_key(value): value for value in reversed(not_null(values))}.values())[::-1]
+def _stepped(call: Call, args: list[pa.Array]) -> pa.Array:
+    step = integers(args[3])
+    if ((step == 0) & ~any_null(args)).any():
+        raise DomainFault("a step of 0 leads nowhere; the step of a slice is at least 1, or negative")
+    return _every(call, args, np.clip(np.where(step == 0, 1, step), -_FAR, _FAR))
 
 
-def _intersection(one: Sequence[Any] | None, other: Sequence[Any] | None) -> list[Any] | None:
-    if one is None:
-        return None
-    keys = set(map(element_key, not_null(other or ())))
-    return [value for value in _distinct(one) if element_key(value) in keys]
+def _every(call: Call, args: list[pa.Array], step: Rows) -> pa.Array:
+    """Every so many elements between two positions; backwards from the second one."""
+    lists, missing = Elements(args[0], call.args[0].type), any_null(args)
+    one, other = integers(args[1]), integers(args[2])
+    first, last = np.where(step > 0, one, other), np.where(step > 0, other, one)
+    start = np.where(first > 0, first - 1, np.where(first < 0, np.maximum(0, lists.lengths + first), 0))
+    start = np.minimum(start, lists.lengths)
+    end = np.minimum(np.where(last >= 0, last, lists.lengths + last + 1), lists.lengths)
+    width = np.where(missing, 0, np.maximum(0, end - start))
+    counts = -(-width // np.abs(step))
+    from_start = np.where(step > 0, start, start + width - 1)
+    return lists.lists(spread(lists.starts + from_start, counts, step), counts, missing)
 
 
-def _sort(values: Sequence[Any], descending: bool, nulls_first: bool) -> list[Any]:
-    ordered = sorted(not_null(values), key=element_order, reverse=descending)
-    nulls = [None] * (len(values) - len(ordered))
-    return nulls + ordered if nulls_first else ordered + nulls
+def _reverse(lists: Elements) -> pa.Array:
+    elements = spread(lists.starts + lists.lengths - 1, lists.lengths, np.full(len(lists.lengths), -1))
+    return lists.lists(elements, lists.lengths)
 
 
-def _extreme(choose: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
-    return lambda values: choose(not_null(values), key=element_order, default=None)
+def _matches(call: Call, args: list[pa.Array]) -> tuple[Elements, Bools]:
+    """The elements, and which are equal to the value of their row, or NULL as it is."""
+    lists = Elements(args[0], call.args[0].type)
+    codes, wanted = codes_of([lists.values, args[1]], lists.kind)
+    return lists, (codes == wanted[lists.rows]) & (lists.there != nulls_of(args[1])[lists.rows])
 
 
-# ----------------------------------------------------------------------------------------------- numbers
+def _position(call: Call, args: list[pa.Array]) -> pa.Array:
+    lists, match = _matches(call, args)
+    found = lists.first(match)
+    return pa.array(found - lists.starts + 1, to_arrow(INT32), mask=found < 0)
 
 
-def _sum(call: Call, args: list[pa.Array]) -> pa.Array:
-    def total(values: Sequence[Any]) -> Any:
-        found = not_null(values)
-        if not found:
-            return None
-        if call.type.is_float:
-            return sum(found)
-        exact = Decimal(sum(found)) if isinstance(found[0], int) else exact_sum(found)
-        if abs(exact) >= 10 ** (call.type.precision - call.type.scale):
-            raise Overflow(f"list_sum of {exact} leaves the range of {call.type}; cast to double first")
-        return exact
-
-    return by_row(total)(call, args)
+def _contains(call: Call, args: list[pa.Array]) -> pa.Array:
+    """Nothing is in an empty list, not even what is unknown."""
+    lists, match = _matches(call, args)
+    return from_bools(lists.first(match) >= 0, lists.missing | (nulls_of(args[1]) & (lists.lengths > 0)))
 
 
-def exact_sum(values: Sequence[Decimal]) -> Decimal:
-    """The sum of decimals, whose own addition keeps 28 digits."""
-    return reduce(EXACT.add, values, Decimal(0))
+def _distinct(lists: Elements) -> pa.Array:
+    first = _different(lists)
+    return lists.lists(first, np.bincount(lists.rows[first], minlength=len(lists.lengths)))
 
 
-def _average(values: Sequence[Any]) -> float | None:
-    found = not_null(values)
-    if not found:
-        return None
-    # Whole numbers are divided exactly, and rounded once.
-    if isinstance(found[0], Decimal):
-        return float(exact_sum(found)) / len(found)
-    return float(sum(found) / len(found))
+def _different(lists: Elements) -> Rows:
+    """The first of equal elements, in the order of the lists."""
+    ordered, starts = lists.runs(lists.codes())
+    return np.sort(ordered[starts])
+
+
+def _unique(lists: Elements) -> pa.Array:
+    counts = np.bincount(lists.rows[_different(lists)], minlength=len(lists.lengths))
+    return pa.array(counts, pa.uint64(), mask=lists.missing)
+
+
+# ---------------------------------------------------------------------------------------------- two lists
+
+
+def _met(one: Elements, other: Elements) -> tuple[Bools, Bools]:
+    """Which elements, of both, are there and equal to one that is there in the other list."""
+    there = np.flatnonzero(np.concatenate([one.there, other.there]))
+    codes = np.concatenate(codes_of([one.values, other.values], one.kind))[there]
+    rows = np.concatenate([one.rows, other.rows])[there]
+    order = np.lexsort((sortable(codes), rows))
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (np.diff(rows[order]) != 0) | (codes[order[1:]] != codes[order[:-1]])
+    run = np.empty(len(order), np.int64)
+    run[order] = np.cumsum(new) - 1
+    is_other = there >= len(one.rows)
+    runs = int(new.sum())
+    sides = [np.bincount(run[side], minlength=runs) > 0 for side in (~is_other, is_other)]
+    met = np.zeros(len(one.rows) + len(other.rows), np.bool_)
+    met[there] = (sides[0] & sides[1])[run]
+    return met[: len(one.rows)], met[len(one.rows) :]
+
+
+def _has_any(call: Call, args: list[pa.Array]) -> pa.Array:
+    one, other = _lists(call, args)
+    met, _ = _met(one, other)
+    return from_bools(one.counts(met) > 0, any_null(args))
+
+
+def _has_all(call: Call, args: list[pa.Array]) -> pa.Array:
+    one, other = _lists(call, args)
+    _, met = _met(one, other)
+    return from_bools(other.counts(other.there & ~met) == 0, any_null(args))
+
+
+def _intersection(call: Call, args: list[pa.Array]) -> pa.Array:
+    one, other = _lists(call, args)
+    met, _ = _met(one, other)
+    found = _different(one)
+    found = found[met[found]]
+    return one.lists(found, np.bincount(one.rows[found], minlength=len(one.lengths)))
+
+
+# -------------------------------------------------------------------------------------------------- order
+
+
+def _order(call: Call, args: list[pa.Array]) -> tuple[Elements, Rows]:
+    """The elements of each list in order, equal ones as they are in it."""
+    lists = Elements(args[0], call.args[0].type)
+    descending, nulls_first = (bools(arg)[lists.rows] for arg in args[1:])
+    codes = sortable(lists.codes())
+    codes = np.where(lists.there, np.where(descending, ~codes, codes), 0)
+    return lists, np.lexsort((codes, lists.there == nulls_first, lists.rows))
+
+
+def _sort(call: Call, args: list[pa.Array]) -> pa.Array:
+    lists, order = _order(call, args)
+    return lists.lists(order, lists.lengths)
+
+
+def _grade_up(call: Call, args: list[pa.Array]) -> pa.Array:
+    lists, order = _order(call, args)
+    return list_array(to_arrow(call.type), pa.array(lists.places()[order] + 1), lists.lengths, lists.missing)
+
+
+# ------------------------------------------------------------------------------------- numbers, and texts
 
 
 def _series(is_open: bool) -> Callable[..., list[int]]:
@@ -185,9 +247,6 @@ def _series(is_open: bool) -> Callable[..., list[int]]:
     return numbers
 
 
-# ------------------------------------------------------------------------------------------------- texts
-
-
 def _split(text: str, separator: str) -> list[str]:
     return text.split(separator) if separator else list(text)
 
@@ -195,29 +254,24 @@ def _split(text: str, separator: str) -> list[str]:
 FUNCTIONS: Final[dict[str, Evaluator]] = {
     "list_value": _list_value,
     "list_length": _length,
-    "list_distinct": by_row(_distinct),
-    "list_unique": by_row(lambda values: len(_distinct(values))),
-    "list_reverse": by_row(lambda values: values[::-1]),
-    "list_min": by_row(_extreme(min)),
-    "list_max": by_row(_extreme(max)),
-    "list_first": by_row(lambda values: _extract(values, 1)),
-    "list_last": by_row(lambda values: _extract(values, -1)),
-    "list_count": by_row(lambda values: len(not_null(values))),
-    "list_sum": _sum,
-    "list_avg": by_row(_average),
-    "list_contains": by_row(_contains),
-    "list_position": _positions,
+    "list_distinct": _of_elements(_distinct),
+    "list_unique": _of_elements(_unique),
+    "list_reverse": _of_elements(_reverse),
+    "list_first": _end(1),
+    "list_last": _end(-1),
+    "list_contains": _contains,
+    "list_position": _position,
     "list_concat": _concat,
-    "list_has_any": by_row(
-        lambda one, other: bool(set(map(element_key, not_null(one))) & set(map(element_key, other)))
-    ),
-    "list_has_all": by_row(lambda one, other: set(map(element_key, not_null(other))) <= set(map(element_key, one))),
-    "list_intersect": by_row(_intersection, strict=False),
-    "list_extract": by_row(_extract),
-    "list_slice": by_row(sliced),
-    "array_to_string": by_row(_joined),
-    "flatten": _flatten,
-    "list_sort": by_row(_sort),
+    "list_has_any": _has_any,
+    "list_has_all": _has_all,
+    "list_intersect": _intersection,
+    "list_extract": _extract,
+    "list_slice": _slice,
+    "list_slice_step": _stepped,
+    "array_to_string": _joined,
+    "flatten": _of_elements(_flatten),
+    "list_sort": _sort,
+    "list_grade_up": _grade_up,
     "range": by_row(_series(is_open=True)),
     "generate_series": by_row(_series(is_open=False)),
     "string_split": by_row(_split),

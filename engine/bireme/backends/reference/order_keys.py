@@ -35,8 +35,13 @@ _SIGN: Final = np.uint64(1 << 63)
 
 
 def _order_key(call: Call, args: list[pa.Array]) -> pa.Array:
-    array = plain(args[0])
-    blobs = _encoded(array, call.args[0].type)
+    return order_key(args[0], call.args[0].type)
+
+
+def order_key(array: pa.Array, kind: DataType) -> pa.Array:
+    """The blob of each value of a type; NULL for NULL."""
+    array = plain(array)
+    blobs = _encoded(array, kind)
     return pc.if_else(pa.array(nulls_of(array)), pa.scalar(None, pa.binary()), blobs)
 
 
