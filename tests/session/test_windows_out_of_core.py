@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import hypothesis.strategies as st
@@ -13,7 +14,9 @@ from hypothesis import given, settings
 from support.duck import difference, values_of
 
 import bireme as bm
+from bireme.backends.reference.window_stream import Stream
 from bireme.operators import order
+from bireme.runtime.compute.task import Result
 
 ROWS = 24_000
 LITTLE = "4MiB"
@@ -81,6 +84,37 @@ def cramped(rows: pa.Table, spill_folder: Path) -> Iterator[bm.Session]:
     with bm.connect(threads=2, memory_limit=LITTLE, spill_folder=spill_folder) as session:
         session.register("t", rows)
         yield session
+
+
+class NoMemory:
+    """Has a method raise once, when some batches of windows in order have been added."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+        self._added = 0
+        self.has_failed = False
+
+    def once(self, owner: type, name: str, *, after: int) -> None:
+        add, method = Stream.add, getattr(owner, name)
+
+        def counted(*arguments: Any, **named: Any) -> Any:
+            made = add(*arguments, **named)
+            self._added += 1
+            return made
+
+        def failing(*arguments: Any, **named: Any) -> Any:
+            if self._added >= after and not self.has_failed:
+                self.has_failed = True
+                raise MemoryError("no memory, once")
+            return (counted if owner is Stream else method)(*arguments, **named)
+
+        self._monkeypatch.setattr(Stream, "add", counted)
+        self._monkeypatch.setattr(owner, name, failing)
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> NoMemory:
+    return NoMemory(monkeypatch)
 
 
 def check(session: bm.Session, oracle: duckdb.DuckDBPyConnection, windows: list[str], rows: int = ROWS) -> None:
@@ -164,6 +198,17 @@ def test_wide_rows_and_short_batches(spill_folder: Path, monkeypatch: pytest.Mon
         check(session, made, [f"{call} over (order by k)" for call in ("cume_dist()", "sum(v)", "max(wide)")], 6000)
         check(session, made, [f"{call} over (order by i) + length(wide)" for call in ("ntile(9)", "sum(v)")], 6000)
         check(session, made, ["sum(v) over ()", "count(*) over () + length(wide)"], 6000)
+
+
+@pytest.mark.parametrize("calls", [1, 2, 5], ids=["first batch", "second batch", "fifth batch"])
+@pytest.mark.parametrize("place", [(Stream, "add"), (Result, "add")], ids=["within a task", "as it ends"])
+def test_a_task_in_order_that_finds_no_memory_once(
+    cramped: bm.Session, oracle: duckdb.DuckDBPyConnection, place: tuple[type, str], calls: int, failing: NoMemory
+) -> None:
+    failing.once(*place, after=calls)
+    windows = ["sum(v) over (order by x, i)", "ntile(9) over (order by x, i)", "lead(s, 2) over (order by x, i)"]
+    check(cramped, oracle, windows)
+    assert failing.has_failed
 
 
 def test_windows_of_windows_and_groups(cramped: bm.Session, oracle: duckdb.DuckDBPyConnection) -> None:

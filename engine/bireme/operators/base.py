@@ -153,7 +153,8 @@ class Stage(Protocol):
     `run_bit` a few batches at a time, one call after the other; the last one gives the output.
     Or, where it `can_order`, `cut_in_order` cuts it into `ordered_parts`, recursively, of which odd ones have equal
     keys in all rows; `arrange` brings the batches of a part into order, or a few of those of an odd one, and emits them
-    to the edge they are of; and all come to `run_bit`, in order, each call giving output.
+    to the edge they are of; and all come to `run_bit`, in order, each call giving output. Of these, one that raises
+    has changed nothing.
     Rows that were emitted to an `Aside` which the pipeline itself reads come back in rounds, when all inputs are done:
     those of `postponed()`, one after the other, each round as a LOAD (where it has a table), RESUMEs, many at once, and
     an UNLOAD; before them, it may be cut. Then comes `finish`.
@@ -210,8 +211,10 @@ class Stage(Protocol):
         """As `cut`, by order: `within` is the partition, or part number `p` of the `ordered_parts` of what it is of."""
         ...
 
-    def arrange(self, batches: Sequence[pa.RecordBatch], number: int, slot: int) -> Output:
-        """`number` counts these calls as their rows follow each other. Many at once, repeatable."""
+    def arrange(self, batches: Sequence[pa.RecordBatch], number: int, are_alike: bool, slot: int) -> Output:
+        """`number` counts these calls as their rows follow each other; with `are_alike` all have equal keys. Many at
+        once, repeatable.
+        """
         ...
 
     def enough(self) -> bool:

@@ -15,9 +15,10 @@ import pyarrow as pa
 from bireme.backends.base import Kernels
 from bireme.data import arrays
 from bireme.data.hash_range import HashRange
-from bireme.data.record import compact, select
+from bireme.data.record import select
 from bireme.data.schema import Schema
 from bireme.operators.filter_project import KeyColumns
+from bireme.operators.parts import gathered
 from bireme.operators.states import KeySample, QueryStates
 from bireme.plan.expr import SortKey
 
@@ -44,13 +45,21 @@ class KeyOrder:
         return self._kernels.take(sample, order.take(places))
 
     def cut(
-        self, batch: pa.RecordBatch, keys: pa.RecordBatch, splitters: pa.RecordBatch | None
+        self,
+        batch: pa.RecordBatch,
+        keys: pa.RecordBatch,
+        splitters: pa.RecordBatch | None,
+        *,
+        is_reversed: bool = False,
     ) -> list[pa.RecordBatch]:
-        """The rows of a batch by range, one more than there are splitters; `keys` are all keys or the first ones."""
+        """The rows of a batch by range, one more than there are splitters; `keys` are all keys or the first ones. With
+        `is_reversed` ranges are those of the opposite order, of which splitters are given.
+        """
         if splitters is None:
             return [batch]
         count = keys.num_columns
-        descending, nulls_first = self._descending[:count], self._nulls_first[:count]
+        descending = [each is not is_reversed for each in self._descending[:count]]
+        nulls_first = [each is not is_reversed for each in self._nulls_first[:count]]
         return self._kernels.split_by_ranges(batch, keys, splitters, descending=descending, nulls_first=nulls_first)
 
 
@@ -76,40 +85,43 @@ class RangeCuts:
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows of some batches of a range, each with the part of it that they belong to."""
         splitters = self._known_splitters(within, into)
-        pieces: dict[int, list[pa.RecordBatch]] = {}
+        return gathered(self._pieces(batches, splitters), self._kernels)
+
+    def _pieces(
+        self, batches: Sequence[pa.RecordBatch], splitters: pa.RecordBatch | None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
         for batch in batches:
             self._states.check()
-            for part, piece in enumerate(self._order.cut(batch, self._order.keys_of(batch), splitters)):
-                if piece.num_rows:
-                    pieces.setdefault(part, []).append(compact(piece))
-        for part, some in pieces.items():
-            yield part, self._kernels.joined(some)
+            yield from enumerate(self._order.cut(batch, self._order.keys_of(batch), splitters))
 
     def _known_splitters(self, within: HashRange, into: int) -> pa.RecordBatch | None:
         with self._lock:
             if (within, into) not in self._splitters:
                 sampled = self._sample_of(within)
                 splitters = None if sampled is None else self._order.splitters(sampled, into)
+                parts = [] if sampled is None else self._order.cut(sampled, sampled, splitters)
+                # Changes only now: what found no memory so far is done again.
                 self._splitters[within, into] = splitters
-                if sampled is not None:
-                    parts = self._order.cut(sampled, sampled, splitters)
-                    self._sampled.update({within.part(at, into): part for at, part in enumerate(parts)})
+                if self._sampled.pop(within, None) is None:
+                    self._of_sink.pop(within.number, None)
+                self._sampled.update({within.part(at, into): part for at, part in enumerate(parts)})
             return self._splitters[within, into]
 
     def _sample_of(self, within: HashRange) -> pa.RecordBatch | None:
         """The keys that were sampled of a range: one of the sink's, or a part of one that was cut."""
         self._take_over()
-        found = self._sampled.pop(within, None)
+        found = self._sampled.get(within)
         if found is None:
-            found = self._of_sink.pop(within.number, None)
+            found = self._of_sink.get(within.number)
         return found if found is not None and found.num_rows else None
 
     def _take_over(self) -> None:
         """Takes what the sink has sampled, by range."""
         with self._sample.lock:
-            placed, self._sample.placed = self._sample.placed, []
-        if placed:
-            whole = self._kernels.joined(placed)
+            if not self._sample.placed:
+                return
+            whole = self._kernels.joined(self._sample.placed)
             # The sink knows of no positions, the last key.
             keys = select(whole, range(whole.num_columns - 1), whole.schema.names[:-1])
             self._of_sink.update(enumerate(self._order.cut(whole, keys, self._sample.splitters)))
+            self._sample.placed.clear()

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from bireme.backends.base import GroupTable, Kernels
 from bireme.data.hash_range import HashRange
-from bireme.data.record import compact, record_batch, slices
+from bireme.data.record import record_batch, slices
+from bireme.operators.parts import gathered
 from bireme.operators.states import QueryStates
 from bireme.plan.physical import MergeGroupsStep
 from bireme.plan.states import is_holistic, is_input
@@ -56,15 +57,18 @@ class MergeGroups:
         self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows of some batches of a partition, each with the part of its range that it belongs to."""
-        pieces: dict[tuple[bool, int], list[pa.RecordBatch]] = {}
+        for (_, part), rows in gathered(self._pieces(batches, within, into), self._kernels):
+            yield part, rows
+
+    def _pieces(
+        self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int
+    ) -> Iterator[tuple[tuple[bool, int], pa.RecordBatch]]:
+        """By whether they are rows as they came, and their part."""
         keys = range(len(self._step.spec.key_types))
         for batch in batches:
             self._states.check()
             for part, piece in enumerate(self._kernels.partition(batch, keys, into, within)):
-                if piece.num_rows:
-                    pieces.setdefault((_is_rows(batch), part), []).append(compact(piece))
-        for (_, part), some in pieces.items():
-            yield part, self._kernels.joined(some)
+                yield (_is_rows(batch), part), piece
 
     def add(self, batches: Iterable[pa.RecordBatch], sequence: int) -> None:
         """Takes some batches of partition `sequence`, after those that it has had."""

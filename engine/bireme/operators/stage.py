@@ -162,17 +162,19 @@ class PipelineStage:
         return self._back(self._cuts.cut(batches, within, into))
 
     def can_order(self) -> bool:
-        return self._windows is not None and self._windows.can_order
+        return self._windows is not None and self._windows.ordered is not None
 
     def cut_in_order(self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int, slot: int) -> Output:
         return self._back(self._ordered_windows().cut(batches, within, into))
 
-    def arrange(self, batches: Sequence[pa.RecordBatch], number: int, slot: int) -> Output:
-        return self._back((0, batch) for batch in self._ordered_windows().arrange(batches, number))
+    def arrange(self, batches: Sequence[pa.RecordBatch], number: int, are_alike: bool, slot: int) -> Output:
+        arranged = self._ordered_windows().arrange(batches, number, are_alike=are_alike)
+        return self._back((0, batch) for batch in arranged)
 
     def _ordered_windows(self) -> OrderedWindows:
-        assert self._windows is not None, f"pipeline {self._pipeline.name} has no windows"
-        return self._windows.in_order()
+        ordered = None if self._windows is None else self._windows.ordered
+        assert ordered is not None, f"pipeline {self._pipeline.name} has no windows of one order"
+        return ordered
 
     def _back(self, parts: Iterable[tuple[int, pa.RecordBatch]]) -> Output:
         """Batches for the edge that they come from."""

@@ -16,12 +16,13 @@ import pyarrow as pa
 
 from bireme.backends.base import Kernels, WindowStream
 from bireme.data import arrays
-from bireme.data.hash_range import HashRange
-from bireme.data.record import compact, empty, longer, record_batch, select, slices, with_own_dictionaries
+from bireme.data.hash_range import HASH_PARTS_MAX, HashRange, partitions_of
+from bireme.data.record import empty, longer, record_batch, select, slices, with_own_dictionaries
 from bireme.data.schema import Schema
 from bireme.operators.base import ordered_parts
-from bireme.operators.filter_project import KeyColumns
+from bireme.operators.key_ranges import KeyOrder
 from bireme.operators.order import Order
+from bireme.operators.parts import gathered
 from bireme.operators.states import QueryStates
 from bireme.plan.expr import Aggregation, Column, SortKey, WindowCall
 from bireme.plan.physical import WindowStep
@@ -60,17 +61,22 @@ class Windows:
         self._kernels = kernels
         self._states = states
         self._names = (*schema.names, *step.names)
-        self._lock = threading.Lock()
         self._ordered: OrderedWindows | None = None
+        self._is_ordered_known = False
 
     @property
     def can_cut(self) -> bool:
         return bool(self._step.keys)
 
     @property
-    def can_order(self) -> bool:
-        """Whether the rows of a partition can come in their order, a batch at a time."""
-        return self._step.sample is not None and self._in_order() is not None
+    def ordered(self) -> OrderedWindows | None:
+        """What takes partitions in their order, a batch at a time, where that can be done. The loop asks first, before
+        a task can need it.
+        """
+        if not self._is_ordered_known:
+            self._ordered = self._in_order()
+            self._is_ordered_known = True
+        return self._ordered
 
     @property
     def nbytes(self) -> int:
@@ -87,30 +93,22 @@ class Windows:
         self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows of some batches of a partition, each with the part of its range that it belongs to."""
-        pieces: dict[int, list[pa.RecordBatch]] = {}
+        return gathered(self._pieces(batches, within, into), self._kernels)
+
+    def _pieces(
+        self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
         for batch in map(with_own_dictionaries, batches):
             self._states.check()
-            for part, piece in enumerate(self._kernels.partition(batch, self._step.keys, into, within)):
-                if piece.num_rows:
-                    pieces.setdefault(part, []).append(compact(piece))
-        for part, some in pieces.items():
-            yield part, self._kernels.joined(some)
-
-    def in_order(self) -> OrderedWindows:
-        """What takes partitions in their order, where that can be done."""
-        ordered = self._in_order()
-        assert ordered is not None, "windows without one order are asked for it"
-        return ordered
+            yield from enumerate(self._kernels.partition(batch, self._step.keys, into, within))
 
     def _in_order(self) -> OrderedWindows | None:
-        with self._lock:
-            if self._ordered is None and self._step.sample is not None:
-                stream = self._kernels.window_stream(self._schema, self._calls)
-                if stream is not None:
-                    self._ordered = OrderedWindows(
-                        self._step, self._calls, stream, self._schema, self._kernels, self._states
-                    )
-            return self._ordered
+        if self._step.sample is None:
+            return None
+        stream = self._kernels.window_stream(self._schema, self._calls)
+        if stream is None:
+            return None
+        return OrderedWindows(self._step, self._calls, stream, self._schema, self._kernels, self._states)
 
 
 class OrderedWindows:
@@ -136,14 +134,13 @@ class OrderedWindows:
         self._states = states
         self._names = (*schema.names, *step.names)
         self._stream = stream
-        self._keys = KeyColumns([key.expr for key in keys], schema, kernels, states)
+        self._has_keys = bool(keys)
+        self._keys = KeyOrder(keys, schema, kernels, states)
         self._order = Order(keys, schema, kernels, states)
-        self._descending = [key.descending for key in keys]
-        self._nulls_first = [key.nulls_first for key in keys]
         self._hashed = [order[0].index(Column(key, schema[key].type)) for key in step.keys]
         self._sample = states.sample(step.sample)
         self._lock = threading.Lock()
-        self._sampled: dict[HashRange, pa.RecordBatch | None] = {}
+        self._sampled: dict[HashRange, pa.RecordBatch] = {}
         self._splitters: dict[tuple[HashRange, int], _Splitters] = {}
         self._surveys: dict[int, list[Any]] = {}
         self._is_streaming = False
@@ -159,14 +156,12 @@ class OrderedWindows:
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows of some batches of a part, each with the part of it that they belong to."""
         splitters = self._known_splitters(within, into)
-        pieces: dict[int, list[pa.RecordBatch]] = {}
+        return gathered(self._pieces(batches, splitters), self._kernels)
+
+    def _pieces(self, batches: Sequence[pa.RecordBatch], splitters: _Splitters) -> Iterator[tuple[int, pa.RecordBatch]]:
         for batch in map(with_own_dictionaries, batches):
             self._states.check()
-            for part, piece in self._parted(batch, self._keys.run(batch), splitters):
-                if piece.num_rows:
-                    pieces.setdefault(part, []).append(compact(piece))
-        for part, some in pieces.items():
-            yield part, self._kernels.joined(some)
+            yield from self._parted(batch, self._keys.keys_of(batch), splitters)
 
     def _parted(
         self, batch: pa.RecordBatch, keys: pa.RecordBatch, splitters: _Splitters
@@ -175,61 +170,65 @@ class OrderedWindows:
             yield 0 if keys.num_columns else 1, batch
             return
         if not any(splitters.is_common):
-            for number, piece in enumerate(self._split(batch, keys, splitters.keys)):
+            for number, piece in enumerate(self._keys.cut(batch, keys, splitters.keys)):
                 yield 2 * number, piece
             return
         # Keys go with the rows, since some ranges are looked at again.
         both = record_batch([*batch.columns, *keys.columns], [*batch.schema.names, *keys.schema.names], batch.num_rows)
         width = batch.num_columns
-        for number, piece in enumerate(self._split(both, keys, splitters.keys)):
+        for number, piece in enumerate(self._keys.cut(both, keys, splitters.keys)):
             rows = select(piece, range(width), batch.schema.names)
             if number == 0 or not splitters.is_common[number - 1]:
                 yield 2 * number, rows
                 continue
             own = select(piece, range(width, piece.num_columns), keys.schema.names)
-            further, equal = self._split(rows, own, splitters.keys.slice(number - 1, 1), is_reversed=True)
+            further, equal = self._keys.cut(rows, own, splitters.keys.slice(number - 1, 1), is_reversed=True)
             yield 2 * number - 1, equal
             yield 2 * number, further
-
-    def _split(
-        self, batch: pa.RecordBatch, keys: pa.RecordBatch, splitters: pa.RecordBatch, *, is_reversed: bool = False
-    ) -> list[pa.RecordBatch]:
-        descending = [each is not is_reversed for each in self._descending]
-        nulls_first = [each is not is_reversed for each in self._nulls_first]
-        return self._kernels.split_by_ranges(batch, keys, splitters, descending=descending, nulls_first=nulls_first)
 
     def _known_splitters(self, within: HashRange, into: int) -> _Splitters:
         with self._lock:
             found = self._splitters.get((within, into))
             if found is None:
                 sampled = self._sample_of(within)
-                found = self._splitters[within, into] = self._splitters_of(sampled, into)
-                if sampled is not None:
-                    total = ordered_parts(into)
-                    parts = dict(self._parted(sampled, sampled, found))
-                    self._sampled.update({within.part(at, total): part for at, part in parts.items()})
+                found = self._splitters_of(sampled, into)
+                parts = {} if sampled is None else dict(self._parted(sampled, sampled, found))
+                # Changes only now: what found no memory so far is done again.
+                self._splitters[within, into] = found
+                self._sampled.pop(within, None)
+                total = ordered_parts(into)
+                self._sampled.update({within.part(at, total): part for at, part in parts.items()})
             return found
 
     def _sample_of(self, within: HashRange) -> pa.RecordBatch | None:
         """The keys that were noted of a part, which is cut now, or of a partition."""
-        if within in self._sampled:
-            return self._sampled.pop(within)
-        with self._sample.lock:
-            noted = list(self._sample.keys)
-        if not noted:
-            return None
-        keys = self._kernels.joined(noted)
-        if within.total == 1:
+        found = self._sampled.get(within)
+        if found is not None:
+            return found
+        keys = self._noted()
+        if keys is None or within.total == 1:
             return keys
-        return self._kernels.partition(keys, self._hashed, within.total)[within.number]
+        if within.total > HASH_PARTS_MAX:
+            return None  # no range of hashes, but of an order that nothing was noted of
+        hashes = arrays.to_numpy(self._kernels.hash_rows(keys, self._hashed))
+        rows = np.flatnonzero(partitions_of(hashes, within.total) == within.number)
+        return self._kernels.take(keys, arrays.from_numpy(rows.astype(np.int64, copy=False)))
+
+    def _noted(self) -> pa.RecordBatch | None:
+        """All keys that were noted, in one batch from the first time on."""
+        with self._sample.lock:
+            noted = self._sample.keys
+            if len(noted) > 1:
+                noted[:] = [self._kernels.joined(noted)]
+            return noted[0] if noted else None
 
     def _splitters_of(self, sampled: pa.RecordBatch | None, into: int) -> _Splitters:
         """Keys that cut what was sampled into parts of about equal size, and which of them are those of many rows."""
         if sampled is None or sampled.num_rows < 2 or not sampled.num_columns:
             return _Splitters(None, ())
-        order = self._kernels.sort_rows(sampled, descending=self._descending, nulls_first=self._nulls_first, limit=None)
-        places = arrays.from_numpy(np.arange(1, into, dtype=np.int64) * sampled.num_rows // into)
-        found = self._kernels.take(sampled, order.take(places))
+        found = self._keys.splitters(sampled, into)
+        if found is None:
+            return _Splitters(None, ())
         distinct = [0]
         counts = [1]
         for place in range(1, found.num_rows):
@@ -243,15 +242,17 @@ class OrderedWindows:
 
     def _are_equal(self, keys: pa.RecordBatch, place: int) -> bool:
         """Whether a row of keys, which come in order, equals the next one."""
-        before, _ = self._split(keys.slice(place, 1), keys.slice(place, 1), keys.slice(place + 1, 1))
+        before, _ = self._keys.cut(keys.slice(place, 1), keys.slice(place, 1), keys.slice(place + 1, 1))
         return not before.num_rows
 
     # --------------------------------------------------------------------------------------------- in order
 
-    def arrange(self, batches: Sequence[pa.RecordBatch], number: int) -> Iterator[pa.RecordBatch]:
-        """The rows of a part in order, in pieces; `number` counts these calls as their parts follow each other."""
+    def arrange(self, batches: Sequence[pa.RecordBatch], number: int, *, are_alike: bool) -> Iterator[pa.RecordBatch]:
+        """The rows of a part in order, in pieces; `number` counts these calls as their parts follow each other. With
+        `are_alike` all have equal keys.
+        """
         surveys: list[Any] = []
-        ordered = self._order.in_pieces(batches, None, 0) if self._descending else batches
+        ordered = batches if are_alike or not self._has_keys else self._order.in_pieces(batches, None, 0)
         # Short batches that a task gives become longer ones, and surveys are of batches as they come back.
         for piece in longer(piece for batch in ordered for piece in slices(batch, _PIECE_ROWS_MAX)):
             self._states.check()
@@ -266,6 +267,8 @@ class OrderedWindows:
             found = [survey for number in sorted(self._surveys) for survey in self._surveys[number]]
             self._stream.restart(found)
             self._surveys.clear()
+            self._sampled.clear()
+            self._splitters.clear()
             self._is_streaming = True
         return self._stream.mark()
 

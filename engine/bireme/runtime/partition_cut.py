@@ -42,11 +42,11 @@ class Part:
 
 
 class Cut:
-    """A partition that is being cut into `parts`: what its tasks made, by their numbers, as (part, entry)."""
+    """A partition that is being cut `into` so many parts: what its tasks made, by their numbers, as (part, entry)."""
 
-    def __init__(self, part: Part, parts: int, nbytes: int) -> None:
+    def __init__(self, part: Part, into: int, nbytes: int) -> None:
         self.part = part
-        self.into = parts
+        self.into = into
         self._nbytes = nbytes
         self._tasks = 0
         self._made: dict[int, list[tuple[int, Entry]]] = {}

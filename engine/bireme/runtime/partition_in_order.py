@@ -11,6 +11,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING
 
+from bireme.data.ids import TaskId
 from bireme.observe.event import PartitionInBits
 from bireme.operators.base import ordered_parts
 from bireme.runtime.compute.policy import arranged_bytes, ordered_ranges_of
@@ -32,13 +33,12 @@ class PartitionInOrder:
         self._holder = holder
         self._feed = feed
         self._share = share
-        part.is_stuck = False
-        self._whole = part
-        self._left = deque([part])
+        self._whole = Part(part.place, part.partition, part.within)
+        self._left = deque([self._whole])
         self._cut: Cut | None = None
-        self._cut_of: dict[int, Cut] = {}
-        # Tasks that arrange, by their numbers: what is under way, and what those that ended have made.
-        self._arranging: dict[int, int] = {}
+        self._ranges = 0  # that the cut is to give
+        # The tasks that arrange; and by their numbers, what those that ended have made.
+        self._arranging: set[TaskId] = set()
         self._arranged: dict[int, list[Entry]] = {}
         self._ordered: Part | None = None
         self._is_busy = False
@@ -70,33 +70,31 @@ class PartitionInOrder:
     def _begin(self) -> None:
         """Looks whether the first part that is left has to be cut."""
         part = self._left[0]
+        if part.is_stuck or _is_alike(part):
+            return
         entries = self._feed.parts[part.place]
         nbytes = sum([entry.batch.nbytes for entry in entries])
         into = ordered_ranges_of(nbytes, self._share, rows=sum([entry.batch.rows for entry in entries]))
-        if into > 1 and not part.is_stuck and not self._is_alike(part):
+        if into > 1:
             self._left.popleft()
             self._cut = Cut(part, ordered_parts(into), nbytes)
-
-    def _is_alike(self, part: Part) -> bool:
-        """Whether all its rows have equal keys."""
-        return part is not self._whole and part.number % 2 == 1
+            self._ranges = into
 
     def _cut_task(self, cut: Cut) -> Task:
         task = self._task(TaskKind.CUT, cut.next_number(), some_of(self._feed, cut.part, self._share))
-        into = (cut.into + 1) // 2
-        task.call = partial(self._live.stage.cut_in_order, within=cut.part.within, into=into)
-        self._cut_of[task.id] = cut
+        task.call = partial(self._live.stage.cut_in_order, within=cut.part.within, into=self._ranges)
         return task
 
     def _arrange_task(self, part: Part) -> Task:
-        entries = some_of(self._feed, part, self._share) if self._is_alike(part) else self._feed.pop_part(part.place)
+        are_alike = _is_alike(part)
+        entries = some_of(self._feed, part, self._share) if are_alike else self._feed.pop_part(part.place)
         if not self._feed.parts[part.place]:
             self._left.popleft()
         number = len(self._arranged) + len(self._arranging)
         task = self._task(TaskKind.CUT, number, entries)
-        task.call = partial(self._live.stage.arrange, number=number)
+        task.call = partial(self._live.stage.arrange, number=number, are_alike=are_alike)
         task.known_need = arranged_bytes(task.basis, rows=task.rows_in)
-        self._arranging[task.id] = number
+        self._arranging.add(task.id)
         return task
 
     def _bit_task(self) -> Task:
@@ -105,6 +103,7 @@ class PartitionInOrder:
         task = self._task(TaskKind.BIT, live.next_input, some_of(self._feed, self._ordered, self._share))
         live.next_input += 1
         live.number(task)
+        task.is_repeatable = True
         self._is_busy = True
         is_last = not self._feed.parts[self._ordered.place]
         task.call = partial(live.stage.run_bit, sequence=task.sequence, is_last=is_last)
@@ -125,14 +124,14 @@ class PartitionInOrder:
         if task.kind is not TaskKind.CUT:
             return
         made = put_back(self._live, self._holder, self._whole, result, grant)
-        cut = self._cut_of.pop(task.id, None)
-        if cut is not None:
+        if task.id in self._arranging:
+            self._arranging.remove(task.id)
+            self._arranged[task.sequence] = [entry for _, entry in made]
+        elif (cut := self._cut) is not None:
             cut.take(task.sequence, made)
             if cut.is_done(self._feed):
                 self._cut = None
                 self._left.extendleft(reversed(cut.end(self._live, self._holder, self._feed)))
-        else:
-            self._arranged[self._arranging.pop(task.id)] = [entry for _, entry in made]
         if not (self._left or self._arranging or self._cut):
             self._go_in_order()
 
@@ -145,3 +144,8 @@ class PartitionInOrder:
         live.graph.recorder.record(event)
         self._arranged.clear()
         self._ordered = Part(self._feed.add_part(entries), self._whole.partition, self._whole.within)
+
+
+def _is_alike(part: Part) -> bool:
+    """Whether all its rows have equal keys."""
+    return part.number % 2 == 1

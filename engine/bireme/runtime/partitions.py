@@ -116,24 +116,20 @@ class Partitions:
         into = parts_of(need, self._share, rows=sum([entry.batch.rows for entry in entries]))
         if into == 1 or len(self._holder.state.feeds) > 1:
             return
-        if (part.is_stuck or not live.stage.can_cut()) and live.stage.can_order():
+        can_cut = live.stage.can_cut()
+        if can_cut and not part.is_stuck and part.within.total * into < HASH_PARTS_MAX:
+            self._left.popleft()
+            self._cut = Cut(part, into, nbytes)
+        elif live.stage.can_order():
             self._left.popleft()
             share = range_share(live.graph.ledger.limits[Tier.DEVICE], slots=live.graph.slots)
             self._ordered = PartitionInOrder(live, self._holder, self._feed, part, share)
-            return
-        if not live.stage.can_cut():
-            return
-        if part.is_stuck or part.within.total * into >= HASH_PARTS_MAX:
-            if len(entries) == 1 or not live.stage.can_take_bits():
-                return
+        elif can_cut and len(entries) > 1 and live.stage.can_take_bits():
             self._left.popleft()
             self._bits = _Bits(part, live.next_input)
             live.next_input += 1
             event = PartitionInBits(live.query, live.pipeline.id, self._holder.edge.id, nbytes, len(entries))
             live.graph.recorder.record(event)
-            return
-        self._left.popleft()
-        self._cut = Cut(part, into, nbytes)
 
     @property
     def _share(self) -> int:

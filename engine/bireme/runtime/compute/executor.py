@@ -298,7 +298,7 @@ class ComputeExecutor:
         task.alone = True
         choice = remedy(
             attempt=task.attempt,
-            repeatable=task.changes_nothing or (supplier.repeatable and task.kind is not TaskKind.BIT),
+            repeatable=task.changes_nothing or (supplier.repeatable and task.is_repeatable),
             splittable=supplier.splittable and task.kind is TaskKind.BATCHES,
         )
         if choice is Remedy.SPLIT and not task.halve():

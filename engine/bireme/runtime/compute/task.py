@@ -146,13 +146,14 @@ class Task:
     """One unit of compute. `sequence` numbers its first input, `place` the task itself among those of its pipeline, for
     ordered edges (-1: it puts nothing on them). `call` is what it runs, where its kind does not say. `rows_in` and
     `bytes_in` are of its input; its need, unless it is known, is estimated from `basis`. It also ends its stage where
-    that keeps at most `end_bytes_max` bytes then.
+    that keeps at most `end_bytes_max` bytes then. `is_repeatable`: a call that failed may be made again, where its
+    pipeline allows that.
     """
 
     __slots__ = (
         "_done", "_made", "_pieces", "alone", "attempt", "basis", "bytes_in", "call", "end_bytes_max", "entries",
-        "given", "grant_bytes", "holder", "id", "kind", "known_need", "need_bytes", "place", "ready_at", "round",
-        "rows_in", "sequence", "split", "stage", "supplier",
+        "given", "grant_bytes", "holder", "id", "is_repeatable", "kind", "known_need", "need_bytes", "place",
+        "ready_at", "round", "rows_in", "sequence", "split", "stage", "supplier",
     )  # fmt: skip
 
     def __init__(self, supplier: Supplier, stage: Stage, identity: TaskId, kind: TaskKind, sequence: int) -> None:
@@ -178,7 +179,9 @@ class Task:
         self.call: Callable[..., Output] | None = None
         self.known_need: int | None = None
         self.end_bytes_max = 0
-        # What its input gave, while the stage is to end.
+        # Bits go into what their stage keeps.
+        self.is_repeatable = kind is not TaskKind.BIT
+        # What its call gave, where that is not to be made again once it has ended.
         self._made: Output | None = None
         self._done = Result()
         self._pieces: deque[tuple[int, int]] | None = None
@@ -199,7 +202,8 @@ class Task:
         result.shortage = None
         try:
             if self._pieces is None:
-                result.add(self._call(contents, slot) if not self.end_bytes_max else self._call_and_end(contents, slot))
+                is_once = self.end_bytes_max or self.kind is TaskKind.BIT
+                result.add(self._call_once(contents, slot) if is_once else self._call(contents, slot))
             else:
                 self._run_pieces(joined(contents), slot)
         except (MemoryError, OutOfRoom) as error:
@@ -259,10 +263,10 @@ class Task:
             self._done.add(self._call((batch.slice(start, rows),), slot))
             self._pieces.popleft()
 
-    def _call_and_end(self, contents: Sequence[pa.RecordBatch], slot: int) -> Output:
-        # One that ran out of memory in the end has taken its input.
+    def _call_once(self, contents: Sequence[pa.RecordBatch], slot: int) -> Output:
+        # One that ran out of memory after its call has taken its input.
         made = self._made = self._made or self._call(contents, slot)
-        ending = self.stage.end(self.end_bytes_max, slot)
+        ending = self.stage.end(self.end_bytes_max, slot) if self.end_bytes_max else None
         if ending is None:
             return made
         self._done.has_ended = True
