@@ -23,7 +23,7 @@ from bireme.data.ids import PipelineId
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
 from bireme.errors import EngineBug, Overflow
-from bireme.operators.base import NOTHING, Emission, Output, Postponed, Relievable, Round, RoundCall
+from bireme.operators.base import NOTHING, Emission, Output, Postponed, RankedStage, Relievable, Round, RoundCall
 from bireme.plan.physical import EdgeSource, EmitSink, Pipeline
 from bireme.storage.base import ByteRange, ChunkKey, Split
 from support.disk import bytes_of
@@ -174,6 +174,9 @@ class FakeStage:
 
     def can_order(self) -> bool:
         return False
+
+    def ranked(self) -> RankedStage | None:
+        return None
 
     def cut(self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int, slot: int) -> Output:
         with _Call(self, "cut", 0, slot):

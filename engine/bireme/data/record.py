@@ -124,6 +124,8 @@ def compact(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch without dictionaries that have more entries than it has rows: each piece of a cut batch would take the
     whole dictionary with it, wherever it goes.
     """
+    if not any(pa.types.is_dictionary(field.type) for field in batch.schema):
+        return batch
     arrays = [
         plain(column) if isinstance(column, pa.DictionaryArray) and len(column.dictionary) > batch.num_rows else column
         for column in batch.columns

@@ -250,6 +250,19 @@ class PartitionInBits(NamedTuple):
     cause: EventId = NO_CAUSE
 
 
+class PartitionRanked(NamedTuple):
+    """A partition was larger than its share of memory, so it was cut by the order of its values, and only `read_bytes`
+    of them were looked at for quantiles.
+    """
+
+    query: QueryId
+    pipeline: PipelineId
+    edge: EdgeId
+    nbytes: int
+    read_bytes: int
+    cause: EventId = NO_CAUSE
+
+
 class Demoted(NamedTuple):
     """`nbytes` in memory take `stored_bytes` on the lower tier; `why` says for whom room was made. On disk, `packing`
     says whether they are compressed, which took `compress_seconds` of a processor, or why not.

@@ -43,6 +43,8 @@ class PipelineProfile:
     cut_parts: int = 0
     in_bits: int = 0
     in_bits_bytes: int = 0
+    ranked_bytes: int = 0
+    ranked_read_bytes: int = 0
     preload_bytes: int = 0
     scanned_rows: int = 0
     dropped_by_conditions: int = 0
@@ -196,6 +198,11 @@ class Profile:
         into.in_bits += 1
         into.in_bits_bytes += event.nbytes
 
+    def _ranked(self, event: events.PartitionRanked) -> None:
+        into = self.pipeline(event.pipeline)
+        into.ranked_bytes += event.nbytes
+        into.ranked_read_bytes += event.read_bytes
+
     def _noted(self, event: events.Noted) -> None:
         notes = self.pipeline(event.pipeline).notes
         if event.text not in notes:
@@ -277,6 +284,7 @@ _FOLDS: dict[type, Callable[[Profile, Any], None]] = {
     events.StateRelieved: Profile._relieved,
     events.PartitionCut: Profile._cut,
     events.PartitionInBits: Profile._in_bits,
+    events.PartitionRanked: Profile._ranked,
     events.Noted: Profile._noted,
     events.Preloaded: Profile._preloaded,
     events.ReadByTask: Profile._read_by_task,
@@ -341,6 +349,9 @@ def _line(name: str, pipeline: PipelineProfile) -> str:
         parts.append(f"{pipeline.cuts} partitions ({cut}) were too large and cut into {pipeline.cut_parts}")
     if pipeline.in_bits:
         parts.append(f"{pipeline.in_bits} partitions ({format_bytes(pipeline.in_bits_bytes)}) were taken bit by bit")
+    if pipeline.ranked_bytes:
+        looked_at = f"{format_bytes(pipeline.ranked_read_bytes)} of {format_bytes(pipeline.ranked_bytes)}"
+        parts.append(f"looked for quantiles in {looked_at} that were cut by the order of values")
     if pipeline.retries:
         parts.append(f"{pipeline.retries} retries")
     return ", ".join(parts + pipeline.notes)

@@ -128,10 +128,52 @@ class Round(NamedTuple):
 
 
 def ordered_parts(into: int) -> int:
-    """How many parts a cut into so many ranges of an order gives: between two ranges are the rows of the key that tells
-    them apart, where those are many.
+    """How many parts a cut into so many ranges of an order has: each is followed by a part for the key at which the
+    next one begins, where many rows have it. So ranges are even, also where the parts of several orders follow each
+    other.
     """
-    return 2 * into - 1
+    return 2 * into
+
+
+class RankedStage(Protocol):
+    """A partition of which a stage wants only rows at some places of an order.
+
+    `cut_first` cuts it into `parts`. `rank` comes without batches when all is cut and no other call runs; from then on
+    it `wants` those parts of which `pick` gets all rows, unless `cut` cuts them before; at last `end` comes, without
+    batches, and gives the output. A call that raises has changed nothing.
+    """
+
+    def groups_expected(self, within: HashRange, rows: int) -> float:
+        """About how many groups so many rows of a partition have. On the loop."""
+        ...
+
+    def parts(self, into: int) -> int:
+        """How many parts `cut_first` has, odd ones with equal rows, if it cuts each order into so many ranges."""
+        ...
+
+    def cut_first(
+        self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int, number: int, slot: int
+    ) -> Output:
+        """As `Stage.cut`, by order; `number` counts these calls. Many at once."""
+        ...
+
+    def cut(self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int, slot: int) -> Output:
+        """As `Stage.cut_in_order`, of a part."""
+        ...
+
+    def rank(self, batches: Sequence[pa.RecordBatch], slot: int) -> Output: ...
+
+    def wants(self, first: int, rows: int) -> bool:
+        """Whether it wants something of the part that has so many rows, with `first` rows in the parts before. On the
+        loop.
+        """
+        ...
+
+    def pick(self, batches: Sequence[pa.RecordBatch], first: int, rows: int, are_alike: bool, slot: int) -> Output:
+        """Of a part with equal rows some are enough. Many at once."""
+        ...
+
+    def end(self, batches: Sequence[pa.RecordBatch], sequence: int, slot: int) -> Output: ...
 
 
 class Stage(Protocol):
@@ -155,6 +197,7 @@ class Stage(Protocol):
     keys in all rows; `arrange` brings the batches of a part into order, or a few of those of an odd one, and emits them
     to the edge they are of; and all come to `run_bit`, in order, each call giving output. Of these, one that raises
     has changed nothing.
+    Or it comes to a `RankedStage`.
     Rows that were emitted to an `Aside` which the pipeline itself reads come back in rounds, when all inputs are done:
     those of `postponed()`, one after the other, each round as a LOAD (where it has a table), RESUMEs, many at once, and
     an UNLOAD; before them, it may be cut. Then comes `finish`.
@@ -215,6 +258,10 @@ class Stage(Protocol):
         """`number` counts these calls as their rows follow each other; with `are_alike` all have equal keys. Many at
         once, repeatable.
         """
+        ...
+
+    def ranked(self) -> RankedStage | None:
+        """Calls by which it takes a large partition otherwise, for a PARTITION source. On the loop, after `open`."""
         ...
 
     def enough(self) -> bool:

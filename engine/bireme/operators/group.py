@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from bireme.backends.base import GroupTable, Kernels
-from bireme.data.record import record_batch, slices
+from bireme.data.record import compact, record_batch, slices, with_own_dictionaries
 from bireme.errors import SourceMisstated
 from bireme.operators.base import Emission, Relievable
 from bireme.operators.filter_project import FilterProject
@@ -25,6 +25,9 @@ from bireme.plan.physical import Finals, GroupSink
 from bireme.plan.states import is_holistic, sees_order
 from bireme.storage.base import BATCH_ROWS_MAX
 from bireme.units import KIB
+
+if TYPE_CHECKING:
+    from bireme.operators.ranges import NotedRows
 
 # A task's rows are numbered within its sequence; a task never has as many as this.
 SEQUENCE_SHIFT = 40
@@ -44,9 +47,17 @@ class Group:
     """Groups rows, slot by slot."""
 
     def __init__(
-        self, sink: GroupSink, partitions: int, kernels: Kernels, states: QueryStates, slots: int, rows_expected: int
+        self,
+        sink: GroupSink,
+        partitions: int,
+        kernels: Kernels,
+        states: QueryStates,
+        slots: int,
+        rows_expected: int,
+        noted: NotedRows | None = None,
     ) -> None:
         self._sink = sink
+        self._noted = noted
         self._partitions = partitions
         self._kernels = kernels
         self._table_bytes_max = max(_TABLE_BYTES_MIN, states.memory_bytes // (_TABLES_IN_MEMORY * slots))
@@ -79,6 +90,8 @@ class Group:
     def absorb(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> list[Emission]:
         if self._whole is not None and self._whole.can_be_told:
             return self._absorb_whole(self._whole, batches, sequence, slot)
+        if self._noted is not None:
+            batches = self._noted.passing(batches, slot)
         groups, gain = self._groups(slot), self._gains[slot]
         position = sequence << SEQUENCE_SHIFT
         rows = 0
@@ -124,8 +137,9 @@ class Group:
         return groups
 
     def _passed(self, batch: pa.RecordBatch) -> list[Emission]:
-        parts = self._kernels.partition(batch, range(len(self._sink.spec.key_types)), self._partitions)
-        return [Emission(self._sink.edge, index, part) for index, part in enumerate(parts) if part.num_rows]
+        own = with_own_dictionaries(batch)
+        parts = self._kernels.partition(own, range(len(self._sink.spec.key_types)), self._partitions)
+        return [Emission(self._sink.edge, index, compact(part)) for index, part in enumerate(parts) if part.num_rows]
 
     def _handed_over(self, groups: SlotGroups, place: int) -> list[Emission]:
         states = groups.hand_over(place, self._partitions)

@@ -12,8 +12,10 @@ import pyarrow as pa
 
 from bireme.backends.base import GroupTable, Kernels
 from bireme.data.hash_range import HashRange
-from bireme.data.record import record_batch, slices
+from bireme.data.record import record_batch, slices, with_own_dictionaries
+from bireme.data.schema import Schema
 from bireme.operators.parts import gathered
+from bireme.operators.ranked_groups import RankedGroups
 from bireme.operators.states import QueryStates
 from bireme.plan.physical import MergeGroupsStep
 from bireme.plan.states import is_holistic, is_input
@@ -23,11 +25,13 @@ from bireme.storage.base import BATCH_ROWS_MAX
 class MergeGroups:
     """A `MergeGroupsStep` at work."""
 
-    def __init__(self, step: MergeGroupsStep, kernels: Kernels, states: QueryStates) -> None:
+    def __init__(self, step: MergeGroupsStep, schema: Schema, kernels: Kernels, states: QueryStates) -> None:
         self._step = step
         self._kernels = kernels
         self._states = states
         self._unended: dict[int, GroupTable] = {}
+        # What takes groups with quantiles that are too large to be held.
+        self.ranked = None if step.sample is None else RankedGroups(step, schema, kernels, states)
 
     @property
     def can_cut(self) -> bool:
@@ -40,8 +44,9 @@ class MergeGroups:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of partitions that are merged bit by bit, as of their last batch."""
-        return sum([table.nbytes for table in self._unended.values()])
+        """Bytes of partitions that are not taken whole, as of their last batch."""
+        ranked = 0 if self.ranked is None else self.ranked.nbytes
+        return ranked + sum([table.nbytes for table in self._unended.values()])
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The groups of a whole partition."""
@@ -51,7 +56,7 @@ class MergeGroups:
             (rows if _is_rows(batch) else states).append(batch)
         for groups in self._kernels.merge_groups(self._step.spec, states, rows):
             self._states.check()
-            yield from self._named(groups)
+            yield from self.named(groups)
 
     def cut(
         self, batches: Sequence[pa.RecordBatch], within: HashRange, into: int
@@ -65,7 +70,7 @@ class MergeGroups:
     ) -> Iterator[tuple[tuple[bool, int], pa.RecordBatch]]:
         """By whether they are rows as they came, and their part."""
         keys = range(len(self._step.spec.key_types))
-        for batch in batches:
+        for batch in map(with_own_dictionaries, batches):
             self._states.check()
             for part, piece in enumerate(self._kernels.partition(batch, keys, into, within)):
                 yield (_is_rows(batch), part), piece
@@ -84,9 +89,10 @@ class MergeGroups:
 
     def end(self, sequence: int) -> Iterator[pa.RecordBatch]:
         """The groups of partition `sequence`, all of whose batches were added."""
-        return self._named(self._unended.pop(sequence).finish())
+        return self.named(self._unended.pop(sequence).finish())
 
-    def _named(self, groups: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def named(self, groups: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Keys and results, as the step gives them."""
         return slices(record_batch(groups.columns, self._step.names, groups.num_rows), BATCH_ROWS_MAX)
 
 

@@ -15,7 +15,8 @@ from bireme.backends.base import Kernels, ScanCounts
 from bireme.data.hash_range import HashRange
 from bireme.data.record import longer
 from bireme.data.schema import Schema
-from bireme.errors import EngineBug, SourceMisstated
+from bireme.errors import EngineBug
+from bireme.operators.assume import assumed
 from bireme.operators.base import NOTHING, Emission, Output, Postponed, Relievable, Round, RoundCall
 from bireme.operators.filter_project import FilterProject
 from bireme.operators.group import Group
@@ -28,6 +29,7 @@ from bireme.operators.merge_groups import MergeGroups
 from bireme.operators.order import Order
 from bireme.operators.partial_join import PartialJoin
 from bireme.operators.ranges import NotedRows, Ranges, Sample
+from bireme.operators.ranked_stage import RankedCalls, ranked_calls
 from bireme.operators.scalar_value import literal_batch
 from bireme.operators.scan import TableScan, total
 from bireme.operators.sinks import Emit, KeepScalar, LiveSink, Top
@@ -62,6 +64,7 @@ from bireme.plan.physical import (
     WindowStep,
 )
 from bireme.plan.tree import map_operands
+from bireme.plan.window_order import NotedKeys
 from bireme.storage.base import Split
 
 # A step at work: takes the batches of a task, gives others, and adds rows that have to wait to the emissions.
@@ -82,6 +85,7 @@ class PipelineStage:
         self._merge: MergeGroups | None = None
         self._cuts: MergeGroups | RangeCuts | Windows | None = None
         self._windows: Windows | None = None
+        self._ranked: RankedCalls | None = None
         self._programs: list[FilterProject] = []
         self._scan: TableScan | None = None
         self._bound: LiveBound | None = None
@@ -147,9 +151,8 @@ class PipelineStage:
             batches = [literal_batch(source.rows, self._pipeline.schemas[0])]
         elif isinstance(source, UnmatchedSource):
             batches = [self._build_rows(source)]
-        elif len(batches) > 1 and self._goes_batch_by_batch:
-            return self._run(longer(batches), sequence, slot)
-        return self._run(batches, sequence, slot)
+        joins = len(batches) > 1 and self._goes_batch_by_batch
+        return self._run(longer(batches) if joins else batches, sequence, slot)
 
     def can_cut(self) -> bool:
         return self._cuts is not None and self._cuts.can_cut
@@ -171,6 +174,9 @@ class PipelineStage:
         arranged = self._ordered_windows().arrange(batches, number, are_alike=are_alike)
         return self._back((0, batch) for batch in arranged)
 
+    def ranked(self) -> RankedCalls | None:
+        return self._ranked
+
     def _ordered_windows(self) -> OrderedWindows:
         ordered = None if self._windows is None else self._windows.ordered
         assert ordered is not None, f"pipeline {self._pipeline.name} has no windows of one order"
@@ -188,6 +194,9 @@ class PipelineStage:
         assert self._merge is not None, f"pipeline {self._pipeline.name} takes partitions whole"
         self._merge.add(batches, sequence)
         return self._run_from(1, self._merge.end(sequence), [], sequence, slot) if is_last else self._output([])
+
+    def _run_groups(self, groups: Iterable[pa.RecordBatch], sequence: int, slot: int) -> Output:
+        return self._run_from(1, groups, [], sequence, slot)
 
     def _run_in_order(self, batches: Sequence[pa.RecordBatch], sequence: int, is_last: bool, slot: int) -> Output:
         windows = self._ordered_windows()
@@ -309,10 +318,8 @@ class PipelineStage:
     def _live_sink(self, schema: Schema, slots: int) -> LiveSink:
         match self._pipeline.sink:
             case EmitSink() as sink:
-                noted = None
-                if sink.noted is not None:
-                    noted = NotedRows(sink.noted, schema, self._kernels, self._states, slots)
-                return Emit(sink, self._partitions, self._kernels, self._drop(sink, schema, slots), noted)
+                drop, noted = self._drop(sink, schema, slots), self._note(sink.noted, schema, slots)
+                return Emit(sink, self._partitions, self._kernels, drop, noted)
             case SampleSink() as sink:
                 return Sample(sink, schema, self._kernels, self._states)
             case RangeSink() as sink:
@@ -320,9 +327,9 @@ class PipelineStage:
             case GroupSink() as sink:
                 if self._rounds.are_due:
                     # Rows of a group may come in a round, whatever the splits say.
-                    sink = GroupSink(sink.edge, sink.spec)
-                rows = self._pipeline.hint.rows_expected
-                return Group(sink, self._partitions, self._kernels, self._states, slots, rows)
+                    sink = GroupSink(sink.edge, sink.spec, None, sink.noted)
+                rows, noted = self._pipeline.hint.rows_expected, self._note(sink.noted, schema, slots)
+                return Group(sink, self._partitions, self._kernels, self._states, slots, rows, noted)
             case TopSink() as sink:
                 return Top(sink, schema, self._kernels, self._states, slots, self._bound)
             case MatchSink() as sink:
@@ -332,6 +339,9 @@ class PipelineStage:
                 return Build(sink, schema, self._kernels, self._states, slots)
             case ScalarSink() as sink:
                 return KeepScalar(sink, schema, self._states)
+
+    def _note(self, noted: NotedKeys | None, schema: Schema, slots: int) -> NotedRows | None:
+        return None if noted is None else NotedRows(noted, schema, self._kernels, self._states, slots)
 
     def _drop(self, sink: EmitSink, schema: Schema, slots: int) -> DropBeyondTop | None:
         if sink.top is None:
@@ -354,7 +364,8 @@ class PipelineStage:
                 limit = self._limit = Limit(step)
                 return lambda batches, _: limit.run(batches)
             case MergeGroupsStep():
-                merge = self._merge = self._cuts = MergeGroups(step, self._kernels, self._states)
+                merge = self._merge = self._cuts = MergeGroups(step, schema, self._kernels, self._states)
+                self._ranked = ranked_calls(merge, self._back, self._run_groups)
                 return lambda batches, _: merge.run(batches)
             case SortStep():
                 order = Order(step.keys, schema, self._kernels, self._states)
@@ -367,7 +378,7 @@ class PipelineStage:
                 names = output.names
                 return lambda batches, _: (part for batch in batches for part in unnested(step, names, batch))
             case AssumeStep():
-                return lambda batches, _: _assumed(step, schema, batches)
+                return lambda batches, _: assumed(step, schema, batches)
             case EncodeStep():
                 # It loads pyarrow's writer, which takes longer than a small query.
                 from bireme.operators.encode import Encode
@@ -387,13 +398,3 @@ class PipelineStage:
         if built.away is None or waiting is None:
             return HashJoin(step, built, stream, output, self._kernels, self._states)
         return PartialJoin(step, built, built.away, waiting, stream, output, self._kernels, self._states)
-
-
-def _assumed(step: AssumeStep, schema: Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        if not batch.column(step.one).equals(batch.column(step.other)):
-            raise SourceMisstated(
-                f"{schema.names[step.one]} and {schema.names[step.other]} were assumed to be equal, and differ: "
-                "a column that was taken for unique is not"
-            )
-        yield batch

@@ -16,7 +16,7 @@ from bireme.data.schema import Schema
 from bireme.data.types import DataType, Field, Kind
 from bireme.errors import EngineBug, Unsupported
 from bireme.plan.draft import Opened
-from bireme.plan.expr import Aggregation, Column, Expr, Literal
+from bireme.plan.expr import Aggregation, Column, Expr, Literal, SortKey
 from bireme.plan.physical import (
     AggregateStep,
     Dag,
@@ -38,7 +38,8 @@ from bireme.plan.physical import (
 )
 from bireme.plan.relation import Aggregate
 from bireme.plan.states import HOLISTIC, input_names, is_holistic, state_schema
-from bireme.plan.tree import walk
+from bireme.plan.tree import all_columns, walk
+from bireme.plan.window_order import NotedKeys
 
 if TYPE_CHECKING:
     from bireme.plan.lower import Lowering
@@ -70,7 +71,9 @@ def lower_aggregate(lowering: Lowering, rel: Aggregate) -> Opened:
     spec = GroupSpec(tuple([key.type for key in rel.keys]), steps)
     if is_holistic(spec):
         partitions = lowering.row_partitions(opened) if rel.keys else 1
-        return _merged(lowering, rel, opened, spec, lowering.draft.edge("rows", inputs, opened.rows, partitions))
+        noted = NotedKeys(tuple([SortKey(each) for each in all_columns(inputs)]), lowering.sample_name())
+        edge = lowering.draft.edge("rows", inputs, opened.rows, partitions)
+        return _merged(lowering, rel, opened, spec, edge, noted)
     groups = lowering.rows(rel)
     partitions = _partitions(groups, lowering.rows(rel.input), lowering.partitions_max) if rel.keys else 1
     edge = lowering.draft.edge("groups", state_schema(spec), groups, partitions)
@@ -85,10 +88,12 @@ def lower_aggregate(lowering: Lowering, rel: Aggregate) -> Opened:
     return lowering.draft.from_edge(final, Take.STREAM, "final groups")
 
 
-def _merged(lowering: Lowering, rel: Aggregate, opened: Opened, spec: GroupSpec, edge: EdgeId) -> Opened:
-    lowering.draft.close(opened, GroupSink(edge, spec))
+def _merged(
+    lowering: Lowering, rel: Aggregate, opened: Opened, spec: GroupSpec, edge: EdgeId, noted: NotedKeys | None = None
+) -> Opened:
+    lowering.draft.close(opened, GroupSink(edge, spec, None, noted))
     merged = lowering.draft.from_edge(edge, Take.PARTITION, "merge groups")
-    merged.add(MergeGroupsStep(spec, rel.schema.names), rel.schema)
+    merged.add(MergeGroupsStep(spec, rel.schema.names, None if noted is None else noted.sample), rel.schema)
     return merged
 
 

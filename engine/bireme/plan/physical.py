@@ -162,17 +162,16 @@ class LimitStep(Node):
 
 @node
 class MergeGroupsStep(Node):
-    """First step of a PARTITION pipeline: merges group states and ungrouped rows, and gives keys and results."""
+    """First step of a PARTITION pipeline: merges group states and ungrouped rows. `sample` is one of a GroupSink."""
 
     spec: GroupSpec
     names: tuple[str, ...]
+    sample: str | None = None
 
 
 @node
 class SortStep(Node):
-    """First step of a PARTITION pipeline: all rows in order; stable. With `limit`, only those after `offset`. With the
-    `sample` of a RangeSink, a partition that is too large can be cut further.
-    """
+    """First step of a PARTITION pipeline: rows in order, or `limit` after `offset`. `sample` is a RangeSink's."""
 
     keys: tuple[SortKey, ...]
     limit: int | None
@@ -294,14 +293,14 @@ class Finals(Node):
 
 @node
 class GroupSink(Node):
-    """Groups what comes, per compute slot; at the end puts the states on an edge, by partition of the keys.
-
-    Where grouping early hardly makes rows fewer, they go there as they came (`states.is_input` tells them from states).
+    """Groups what comes, per compute slot; at the end puts the states on an edge, by partition of the keys. Where that
+    hardly makes rows fewer, they go there as they came (`states.is_input` tells them from states).
     """
 
     edge: EdgeId
     spec: GroupSpec
     finals: Finals | None = None
+    noted: NotedKeys | None = None
 
 
 @node

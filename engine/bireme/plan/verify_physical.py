@@ -23,6 +23,7 @@ from bireme.plan.physical import (
     GroupSink,
     Lookup,
     MatchSink,
+    MergeGroupsStep,
     Pipeline,
     ProbeStep,
     ProgramStep,
@@ -39,6 +40,7 @@ from bireme.plan.physical import (
     WindowStep,
 )
 from bireme.plan.tree import walk
+from bireme.plan.window_order import NotedKeys
 
 
 def verify_dag(dag: Dag) -> None:
@@ -62,7 +64,8 @@ class _Check:
         self._tables = {sink.table: (pipeline, sink) for pipeline, sink in sinks if isinstance(sink, BuildSink)}
         self._scalars = {sink.scalar: pipeline for pipeline, sink in sinks if isinstance(sink, ScalarSink)}
         self._samples = {sink.sample: pipeline for pipeline, sink in sinks if isinstance(sink, SampleSink)}
-        self._noted = {sink.noted.sample for _, sink in sinks if isinstance(sink, EmitSink) and sink.noted is not None}
+        noted = [sink.noted for _, sink in sinks if isinstance(sink, EmitSink | GroupSink)]
+        self._noted = {each.sample for each in noted if each is not None}
         self._done_before: list[set[int]] = []
 
     def all(self) -> Iterator[str]:
@@ -157,8 +160,17 @@ class _Check:
             case WindowStep(_, _, keys, sample):
                 if not all(0 <= key < len(before) for key in keys):
                     yield f"windows are partitioned by columns {keys} of {len(before)}"
-                if sample is not None and sample not in self._noted:
-                    yield f"nobody notes {sample}"
+                yield from self._noting(sample)
+            case MergeGroupsStep(_, _, sample):
+                yield from self._noting(sample)
+
+    def _noted_keys(self, pipeline: Pipeline, noted: NotedKeys | None) -> Iterator[str]:
+        if noted is not None:
+            yield from self._exprs(pipeline, [key.expr for key in noted.keys], pipeline.schemas[-1])
+
+    def _noting(self, sample: str | None) -> Iterator[str]:
+        if sample is not None and sample not in self._noted:
+            yield f"nobody notes {sample}"
 
     def _probe(self, pipeline: Pipeline, step: ProbeStep, before: Schema, after: Schema) -> Iterator[str]:
         yield from self._exprs(pipeline, step.keys, before)
@@ -179,8 +191,7 @@ class _Check:
             case EmitSink(edge, _, top, noted):
                 if top is not None:
                     yield from self._exprs(pipeline, [*top.keys, top.order.expr], schema)
-                if noted is not None:
-                    yield from self._exprs(pipeline, [key.expr for key in noted.keys], schema)
+                yield from self._noted_keys(pipeline, noted)
                 yield from self._put(schema, edge)
             case SampleSink(edge, keys):
                 if edge is not None:
@@ -192,7 +203,8 @@ class _Check:
                 maker = self._samples.get(sample)
                 if maker is None or maker.id not in self._done_before[pipeline.id]:
                     yield f"it does not wait for {sample}"
-            case GroupSink(_, spec, finals):
+            case GroupSink(_, spec, finals, noted):
+                yield from self._noted_keys(pipeline, noted)
                 if schema.types[: len(spec.key_types)] != spec.key_types:
                     yield "its groups have other keys than it gives"
                 if finals is not None and not isinstance(pipeline.source, ScanSource):

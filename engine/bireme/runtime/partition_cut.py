@@ -81,6 +81,11 @@ class Cut:
         return parts
 
 
+def is_alike(part: Part) -> bool:
+    """Whether all rows of a part of an order have equal keys."""
+    return part.number % 2 == 1
+
+
 def some_of(feed: Feed, part: Part, share: int) -> list[Entry]:
     """The next few batches of a part, for one task."""
     return feed.pop_some(part.place, share // _BITS_IN_SHARE)

@@ -19,7 +19,7 @@ from bireme.runtime.compute.task import Result, Task, TaskKind
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.state import Entry, Feed
 from bireme.runtime.memory.ledger import Reservation
-from bireme.runtime.partition_cut import Cut, Part, put_back, some_of, task_over
+from bireme.runtime.partition_cut import Cut, Part, is_alike, put_back, some_of, task_over
 
 if TYPE_CHECKING:
     from bireme.runtime.pipeline import LivePipeline
@@ -70,7 +70,7 @@ class PartitionInOrder:
     def _begin(self) -> None:
         """Looks whether the first part that is left has to be cut."""
         part = self._left[0]
-        if part.is_stuck or _is_alike(part):
+        if part.is_stuck or is_alike(part):
             return
         entries = self._feed.parts[part.place]
         nbytes = sum([entry.batch.nbytes for entry in entries])
@@ -86,7 +86,7 @@ class PartitionInOrder:
         return task
 
     def _arrange_task(self, part: Part) -> Task:
-        are_alike = _is_alike(part)
+        are_alike = is_alike(part)
         entries = some_of(self._feed, part, self._share) if are_alike else self._feed.pop_part(part.place)
         if not self._feed.parts[part.place]:
             self._left.popleft()
@@ -144,8 +144,3 @@ class PartitionInOrder:
         live.graph.recorder.record(event)
         self._arranged.clear()
         self._ordered = Part(self._feed.add_part(entries), self._whole.partition, self._whole.within)
-
-
-def _is_alike(part: Part) -> bool:
-    """Whether all its rows have equal keys."""
-    return part.number % 2 == 1

@@ -3,8 +3,8 @@
 A partition whose task would need more than its share of memory is cut: tasks spread its batches, a few at a time, over
 finer ranges of the same hash. What they make lies in the same holder, where it can be demoted, and becomes partitions
 that are taken in place of the one. One that no cut makes smaller has few keys, and is taken a few batches at a time,
-or, where the order of its rows matters, as `partition_in_order` tells. Which of these is decided in `compute.policy`;
-this changes only on the loop.
+or, where the order of its rows or values matters, as `partition_in_order` and `partition_by_rank` tell. Which of these
+is decided in `compute.policy`; this changes only on the loop.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from bireme.runtime.compute.task import Result, Task, TaskKind
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.state import Entry, Feed
 from bireme.runtime.memory.ledger import Reservation
+from bireme.runtime.partition_by_rank import PartitionByRank
 from bireme.runtime.partition_cut import Cut, Part, put_back, some_of, task_over
 from bireme.runtime.partition_in_order import PartitionInOrder
 
@@ -49,7 +50,7 @@ class Partitions:
         self._left = deque([Part(at, at, HashRange(at, count)) for at in range(count)])
         self._cut: Cut | None = None
         self._bits: _Bits | None = None
-        self._ordered: PartitionInOrder | None = None
+        self._ordered: PartitionInOrder | PartitionByRank | None = None
 
     @property
     def are_over(self) -> bool:
@@ -113,23 +114,37 @@ class Partitions:
         entries = self._feed.parts[part.place]
         nbytes = sum([entry.batch.nbytes for entry in entries])
         need = nbytes + live.costs.need_of_batches(nbytes)
-        into = parts_of(need, self._share, rows=sum([entry.batch.rows for entry in entries]))
+        rows = sum([entry.batch.rows for entry in entries])
+        into = parts_of(need, self._share, rows=rows)
         if into == 1 or len(self._holder.state.feeds) > 1:
             return
         can_cut = live.stage.can_cut()
-        if can_cut and not part.is_stuck and part.within.total * into < HASH_PARTS_MAX:
+        is_cut = can_cut and not part.is_stuck and part.within.total * into < HASH_PARTS_MAX
+        if is_cut and not self._has_giants(part, nbytes, rows):
             self._left.popleft()
             self._cut = Cut(part, into, nbytes)
         elif live.stage.can_order():
             self._left.popleft()
-            share = range_share(live.graph.ledger.limits[Tier.DEVICE], slots=live.graph.slots)
-            self._ordered = PartitionInOrder(live, self._holder, self._feed, part, share)
+            self._ordered = PartitionInOrder(live, self._holder, self._feed, part, self._range_share)
+        elif (ranked := live.stage.ranked()) is not None:
+            self._left.popleft()
+            self._ordered = PartitionByRank(live, ranked, self._holder, self._feed, part, self._range_share)
         elif can_cut and len(entries) > 1 and live.stage.can_take_bits():
             self._left.popleft()
             self._bits = _Bits(part, live.next_input)
             live.next_input += 1
             event = PartitionInBits(live.query, live.pipeline.id, self._holder.edge.id, nbytes, len(entries))
             live.graph.recorder.record(event)
+
+    def _has_giants(self, part: Part, nbytes: int, rows: int) -> bool:
+        """Whether its groups are so large that no cut by hashes would make them fit."""
+        ranked = self._live.stage.ranked()
+        return ranked is not None and nbytes > self._share * ranked.groups_expected(part.within, rows)
+
+    @property
+    def _range_share(self) -> int:
+        graph = self._live.graph
+        return range_share(graph.ledger.limits[Tier.DEVICE], slots=graph.slots)
 
     @property
     def _share(self) -> int:

@@ -12,6 +12,7 @@ from bireme.backends.reference.vectors import nulls_of
 from bireme.data.record import plain
 from bireme.data.types import list_of, to_arrow
 from bireme.plan.physical import AggregateStep
+from bireme.plan.quantile_places import quantile_places
 
 
 def partial(step: AggregateStep, arg: pa.Array, groups: Groups, position: int) -> list[pa.Array]:
@@ -33,23 +34,10 @@ def finish(step: AggregateStep, states: list[pa.Array]) -> pa.Array:
     ids = np.repeat(np.arange(len(lists)), lengths)
     order = np.lexsort((order_code(values), ids))
     begins = np.cumsum(lengths) - lengths
-    rows = np.where(lengths > 0, begins + _places(step, lengths), -1)
+    rows = np.where(lengths > 0, begins + quantile_places(step, lengths), -1)
     found = np.full(len(lists), -1, np.int64)
     found[rows >= 0] = order[rows[rows >= 0]]
     return picked(values, found)
-
-
-def _places(step: AggregateStep, lengths: Rows) -> Rows:
-    """The places of the values in order, from 0."""
-    count = lengths.astype(np.float64)
-    match step.function:
-        case "quantile_lower":
-            places = np.floor((count - 1) * step.fraction)
-        case "quantile_higher":
-            places = np.ceil((count - 1) * step.fraction)
-        case _:
-            places = count - np.floor(count - count * step.fraction) - 1
-    return np.maximum(places, 0).astype(np.int64)
 
 
 def _lists(step: AggregateStep, values: pa.Array, ids: Rows, rows: Rows, count: int) -> list[pa.Array]:

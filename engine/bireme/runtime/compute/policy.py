@@ -111,6 +111,11 @@ def ordered_ranges_of(nbytes: int, share: int, *, rows: int) -> int:
     return max(_RANGES_MIN, min(_PARTS_MAX, -(-5 * need // (4 * share))))
 
 
+def first_ranges_of(nbytes: int, share: int, *, rows: int) -> int:
+    """The same for a partition of which only few places are wanted: never 1, since most of the ranges go unread."""
+    return max(_RANGES_MIN, ordered_ranges_of(nbytes, share, rows=rows))
+
+
 def distances_to_result(dag: Dag) -> dict[PipelineId, int]:
     """How many pipelines lie between each pipeline and the result; states count like edges."""
     edges = {edge.id: edge for edge in dag.edges}
