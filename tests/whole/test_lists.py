@@ -83,6 +83,13 @@ QUERIES = [
     "list_aggr(l, 'sum'), list_median(x), list_product(l) from t",
     "select list_zip(l, s), list_zip(l, s, i % 2 = 0), list_where(l, [true, false, true, true, true]), "
     "list_select(l, [i, 1]), list_resize(l, i), list_resize(s, i, 'é') from t",
+    "select l, i, list_contains(l, nullif(i, 3)), list_contains(nullif(l, [1]), nullif(i, 1)) from t",
+    "select l, e, list_contains(l, e), list_has(l, null), not list_contains(l, e) from (values ([]::int[], null), "
+    "([1], null), ([null], null), (null, null), ([1, null], 2), ([], 1), (null, 1)) t(l, e) where list_contains(l, e) "
+    "is null or not list_contains(l, e)",
+    "select list_contains([], null), list_contains([]::int[], 1), list_contains([1], null), list_contains(null, 1)",
+    "select l[:i], l[:i:1], l[:t.i], l[:len(s)], l[:i - 1:2], l[:i:-1], ([1, 2, 3])[:i], [x for x in l][:i] from t "
+    "where i > 0",
     "select list_sort([interval 1 day, interval 1 hour, null, interval 1 month]), list_reverse_sort([interval 1 day, "
     "interval 2 hour]), list_grade_up([interval 1 day, interval 1 hour])",
     # One interval may be longer than another of a larger unit, and as long as one of several.

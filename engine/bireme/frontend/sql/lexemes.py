@@ -32,6 +32,8 @@ TOO_DEEP: Final = "the query is nested too deeply; split it with WITH, or write 
 
 # A character of the private use area, which no name of a function has.
 _MARK: Final = "\ue000"
+# Where a slice has no start.
+NO_START: Final = _MARK
 _SYNTAX_OF_THEIR_OWN: Final = frozenset({"CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "IF", "CASE"})
 _INTERPRETED: Final = frozenset({*DuckDBParser.FUNCTIONS, *DuckDBParser.FUNCTION_PARSERS}) - _SYNTAX_OF_THEIR_OWN
 _NAMES: Final = frozenset(
@@ -71,11 +73,14 @@ _REWRITTEN_BEHIND: Final[dict[Any, frozenset[Any] | None]] = {
     _T.STRING: frozenset({_T.INTERVAL}),
     _T.PLACEHOLDER: None,
     _T.DCOLON: frozenset({_T.STRING}),
+    _T.COLON: frozenset({_T.L_BRACKET}),
 }
 
 
 def keep_names(tokens: Sequence[Token], kinds: Sequence[Any]) -> list[Token]:
-    """The tokens for the parser: names of functions marked, and `?` numbered by its place."""
+    """The tokens for the parser: names of functions marked, `?` numbered by its place, and a start in `[:x]`, which it
+    would take for a parameter.
+    """
     kept: list[Token] = []
     questions = start = 0
     for at in compress(range(len(kinds)), map(_REWRITTEN_BEHIND.__contains__, kinds)):
@@ -95,6 +100,8 @@ def keep_names(tokens: Sequence[Token], kinds: Sequence[Any]) -> list[Token]:
             questions += 1
             kept.append(_copy(token, _T.PARAMETER, "$"))
             token = _copy(token, _T.NUMBER, str(questions))
+        elif kind is _T.COLON:
+            kept.append(_copy(token, _T.VAR, NO_START))
         else:
             _enclose_literal(kept)
         kept.append(token)

@@ -11,6 +11,7 @@ from bireme.data.node import replaced
 from bireme.errors import ClauseFault, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import Context, Handler
 from bireme.frontend.sql.lambdas import comprehension
+from bireme.frontend.sql.lexemes import NO_START
 from bireme.frontend.sql.operators import binary, part
 from bireme.frontend.sql.subquery import QUERIES, inner_query
 from bireme.frontend.sql.syntax import Node, check_arguments
@@ -63,6 +64,8 @@ def bracket(node: Node, context: Context) -> Expr:
     check_arguments(place, {"this", "expression", "step"})
     step = place.args.get("step")
     first, last = place.args.get("this"), place.args.get("expression")
+    if first.__class__ is exp.Column and first.name == NO_START:
+        first = None
     if step is None:
         return functions.scalar("list_slice", (value, _bound(first, 1, context), _bound(last, -1, context)))
     by = context.bind(step)

@@ -263,8 +263,8 @@ FUNCTIONS: Final = (
     _of_numbers("list_sum", "The sum of the elements.", _sum_type, "array_sum"),
     _of_numbers("list_avg", "The mean of the elements.", lambda _: FLOAT64, "array_avg"),
     _with_element(
-        "list_contains", "Whether the value is in the list.", BOOL, "array_contains", "list_has", "array_has",
-        nulls=NullRule.ADDS,
+        "list_contains", "Whether the value is in the list; no list without elements has NULL.", BOOL, "array_contains",
+        "list_has", "array_has", nulls=NullRule.ANY,
     ),
     _with_element(
         "list_position", "Where the value first is in the list, from 1; NULL where it is not.", INT32, "array_position",
