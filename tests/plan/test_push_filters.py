@@ -184,10 +184,19 @@ def test_arithmetic_of_small_integers_moves_in_a_wider_type() -> None:
     assert all(not may_raise(expr) for rel in relations(plan) if isinstance(rel, Scan) for expr in operands(rel))
 
 
-def test_a_raising_key_stays_a_filter() -> None:
-    plan = pushed("SELECT 1 FROM o, i WHERE CAST(o.s AS BIGINT) = i.k")
+@pytest.mark.parametrize("before", ["", "o.a > 1 AND ", "i.v < 5 AND o.a > 2 AND "])
+@pytest.mark.parametrize("behind", ["", " AND o.a < i.v", " AND 10 // i.v = o.a"])
+def test_an_equality_that_may_raise_is_a_key_where_pairs_are_tested_by_it_first(before: str, behind: str) -> None:
+    plan = pushed(f"SELECT 1 FROM o, i WHERE {before}CAST(o.s AS BIGINT) = i.k{behind}")
     (join,) = joins(plan)
-    assert join.left_keys == ()
+    assert [may_raise(key) for key in join.left_keys] == [True]
+
+
+@pytest.mark.parametrize("before", ["o.a < i.v AND ", "10 // o.a = 3 AND ", "o.a = i.k AND "])
+def test_an_equality_that_may_raise_stays_a_filter_behind_others(before: str) -> None:
+    plan = pushed(f"SELECT 1 FROM o, i WHERE {before}CAST(o.s AS BIGINT) = i.k")
+    (join,) = joins(plan)
+    assert not any(may_raise(key) for key in join.left_keys)
     assert is_above(plan, Filter, Join)
 
 

@@ -12,7 +12,7 @@ from bireme.backends.base import JoinBuild, JoinTable, Kernels
 from bireme.data.record import concat, empty
 from bireme.data.schema import Schema
 from bireme.data.types import Kind
-from bireme.operators.filter_project import KeyColumns
+from bireme.operators.join_keys import BuildKeys
 from bireme.operators.states import BuiltTable
 from bireme.plan.expr import Column
 from bireme.plan.physical import BuildSink
@@ -35,14 +35,14 @@ def bytes_to_build(sink: BuildSink, nbytes: int, rows: int) -> int:
     return 2 * nbytes + rows * (_INDEX_BYTES_PER_ROW if is_index else _WORD_BYTES_PER_ROW)
 
 
-def new_build(sink: BuildSink, schema: Schema, keys: KeyColumns, kernels: Kernels) -> JoinBuild:
+def new_build(sink: BuildSink, schema: Schema, keys: BuildKeys, kernels: Kernels) -> JoinBuild:
     """An empty build of the backend's own, or one that waits for all rows."""
     native = kernels.join_build([key.type for key in sink.keys], schema, null_equal_count=sink.null_equal_count)
     return native or _WholeBuild(keys, schema, kernels, sink.null_equal_count)
 
 
 def table_of(
-    sink: BuildSink, schema: Schema, keys: KeyColumns, kernels: Kernels, chunks: Sequence[tuple[int, pa.RecordBatch]]
+    sink: BuildSink, schema: Schema, keys: BuildKeys, kernels: Kernels, chunks: Sequence[tuple[int, pa.RecordBatch]]
 ) -> tuple[JoinTable, pa.RecordBatch]:
     """A table of some rows with their sequence numbers, made by this thread; and its rows in one batch."""
     build = new_build(sink, schema, keys, kernels)
@@ -55,7 +55,7 @@ def table_of(
 
 
 def built_table(
-    sink: BuildSink, schema: Schema, keys: KeyColumns, table: JoinTable, batch: pa.RecordBatch, away: Away | None
+    sink: BuildSink, schema: Schema, keys: BuildKeys, table: JoinTable, batch: pa.RecordBatch, away: Away | None
 ) -> BuiltTable:
     """What probes read of a finished table."""
     return BuiltTable(
@@ -66,13 +66,14 @@ def built_table(
         np.zeros(batch.num_rows, dtype=np.bool_),
         tuple([key.index if isinstance(key, Column) else None for key in sink.keys]),
         away,
+        keys.fault,
     )
 
 
 class _WholeBuild:
     """A `JoinBuild` for backends that make a table from all keys at once."""
 
-    def __init__(self, keys: KeyColumns, schema: Schema, kernels: Kernels, null_equal_count: int) -> None:
+    def __init__(self, keys: BuildKeys, schema: Schema, kernels: Kernels, null_equal_count: int) -> None:
         self._keys = keys
         self._schema = schema
         self._kernels = kernels

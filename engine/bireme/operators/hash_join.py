@@ -22,7 +22,7 @@ from bireme.data.types import BOOL
 from bireme.errors import CardinalityFault
 from bireme.operators import programs
 from bireme.operators.base import Emission
-from bireme.operators.filter_project import KeyColumns
+from bireme.operators.join_keys import StreamKeys
 from bireme.operators.null_aware import NullAwareMarks
 from bireme.operators.states import BuiltTable, QueryStates
 from bireme.plan.expr import Expr
@@ -49,7 +49,7 @@ class PairFinder:
         self._built = built
         self._states = states
         self._kernels = kernels
-        self._keys = KeyColumns(keys, stream, kernels, states) if keys else None
+        self._keys = StreamKeys(keys, stream, built, kernels, states) if keys else None
         self._residual: Program | None = None
         if residual is not None:
             both = stream.concat(built.schema)
@@ -125,7 +125,7 @@ class HashJoin:
         )  # fmt: skip
         self.fan_out = _fan_out(built, step.kind, step.residual)
         self._states = states
-        self._keys = KeyColumns(step.keys, stream, kernels, states)
+        self._keys = StreamKeys(step.keys, stream, built, kernels, states)
         self._prober = kernels.prober(plan, built.table)
         self._pairs: PairJoin | None = None
         if self._prober is None:
@@ -155,7 +155,7 @@ class Matcher:
         )  # fmt: skip
         self.fan_out = _fan_out(built, JoinKind.SEMI, sink.residual)
         self._built = built
-        self._keys = KeyColumns(sink.keys, stream, kernels, states)
+        self._keys = StreamKeys(sink.keys, stream, built, kernels, states)
         self._prober = kernels.prober(plan, built.table)
         self._finder: PairFinder | None = None
         if self._prober is None:

@@ -24,6 +24,7 @@ from bireme.operators.block_join import FRESH, BlockJoin
 from bireme.operators.build_table import built_table, table_of
 from bireme.operators.filter_project import KeyColumns
 from bireme.operators.hash_join import HashJoin, Matcher
+from bireme.operators.join_keys import BuildKeys
 from bireme.operators.partial_join import InPart, part_join
 from bireme.operators.states import BuiltTable, QueryStates
 from bireme.plan.expr import Expr
@@ -114,7 +115,7 @@ class JoinRounds:
         """Makes the table of a round."""
         waiting = self._waiting[part.postponed.step]
         away = waiting.away
-        keys = KeyColumns(away.sink.keys, away.schema, self.kernels, self.states)
+        keys = BuildKeys(away.sink.keys, away.schema, self.kernels, self.states)
         table, batch = table_of(away.sink, away.schema, keys, self.kernels, list(enumerate(batches)))
         built = built_table(away.sink, away.schema, keys, table, batch, None)
         self._loaded[part.number] = _Loaded(built, self._joiner(part, built, away))
@@ -171,7 +172,8 @@ class JoinRounds:
         is_build = call is RoundCall.CUT_BUILD
         exprs, schema = (waiting.away.sink.keys, waiting.away.schema) if is_build else (waiting.keys, waiting.schema)
         target = part.cut.build if is_build else part.cut.stream
-        keys = KeyColumns(exprs, schema, self.kernels, self.states).run(batch)
+        made = BuildKeys if is_build else KeyColumns
+        keys = made(exprs, schema, self.kernels, self.states).run(batch)
         count = target.partitions
         parts = Cutter(exprs, waiting.away.hashed, self.kernels).finer(
             batch, keys, first=part.partition * count, count=count, partitions=part.partitions * count

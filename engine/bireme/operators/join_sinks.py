@@ -18,8 +18,8 @@ from bireme.data.record import empty
 from bireme.data.schema import Schema
 from bireme.operators.base import NOTHING, Aside, Emission, Relievable, Unrelieved
 from bireme.operators.build_table import STEP_BYTES, built_table, bytes_to_build, new_build, table_of
-from bireme.operators.filter_project import KeyColumns
 from bireme.operators.hash_join import Matcher
+from bireme.operators.join_keys import BuildKeys
 from bireme.operators.partial_join import PartialMatch
 from bireme.operators.states import QueryStates
 from bireme.plan.physical import BuildSink, MatchSink
@@ -67,7 +67,7 @@ class Build(Unrelieved):
         self._schema = schema
         self._kernels = kernels
         self._states = states
-        self._keys = KeyColumns(sink.keys, schema, kernels, states)
+        self._keys = BuildKeys(sink.keys, schema, kernels, states)
         self._build: JoinBuild = new_build(sink, schema, self._keys, kernels)
         self._spilled: SpilledBuild | None = None
         self._slots = slots

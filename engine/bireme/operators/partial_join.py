@@ -19,6 +19,7 @@ from bireme.operators.away import Away, Router, is_plain_in
 from bireme.operators.base import Aside, Emission
 from bireme.operators.filter_project import KeyColumns
 from bireme.operators.hash_join import HashJoin, Matcher
+from bireme.operators.join_keys import StreamKeys
 from bireme.operators.states import BuiltTable, QueryStates
 from bireme.plan.physical import MatchSink, ProbeStep
 from bireme.plan.relation import JoinKind
@@ -31,7 +32,7 @@ class PartialJoin:
         self, step: ProbeStep, built: BuiltTable, away: Away, waiting: Aside, stream: Schema, output: Schema,
         kernels: Kernels, states: QueryStates,
     ) -> None:  # fmt: skip
-        self._keys = KeyColumns(step.keys, stream, kernels, states)
+        self._keys = StreamKeys(step.keys, stream, built, kernels, states)
         self._router = Router(away, step.keys, waiting, kernels)
         self._join = part_join(step, built, away, stream, output, kernels, states)
         self.fan_out = self._join.fan_out
@@ -50,7 +51,7 @@ class PartialMatch:
         self, sink: MatchSink, built: BuiltTable, away: Away, waiting: Aside, stream: Schema, kernels: Kernels,
         states: QueryStates,
     ) -> None:  # fmt: skip
-        self._keys = KeyColumns(sink.keys, stream, kernels, states)
+        self._keys = StreamKeys(sink.keys, stream, built, kernels, states)
         self._router = Router(away, sink.keys, waiting, kernels)
         self._matcher = Matcher(sink, built, stream, kernels, states)
         self.fan_out = self._matcher.fan_out

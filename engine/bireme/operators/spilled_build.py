@@ -21,7 +21,7 @@ from bireme.data.schema import Schema
 from bireme.operators.away import PARTITIONS, Away, Cutter, hashed_keys, is_plain_in
 from bireme.operators.base import Aside, Emission
 from bireme.operators.build_table import STEP_BYTES, bytes_to_build
-from bireme.operators.filter_project import KeyColumns
+from bireme.operators.join_keys import BuildKeys
 from bireme.operators.states import QueryStates
 from bireme.plan.physical import BuildSink
 
@@ -69,7 +69,7 @@ class SpilledBuild:
     """
 
     def __init__(
-        self, sink: BuildSink, schema: Schema, keys: KeyColumns, kernels: Kernels, states: QueryStates,
+        self, sink: BuildSink, schema: Schema, keys: BuildKeys, kernels: Kernels, states: QueryStates,
         chunks: Sequence[Chunk],
     ) -> None:  # fmt: skip
         count = hashed_keys(sink, kernels, keys.run(empty(schema)))

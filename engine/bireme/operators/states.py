@@ -20,7 +20,7 @@ from bireme.data.batch import measure
 from bireme.data.ids import EdgeId, PipelineId
 from bireme.data.key_range import KeyRange
 from bireme.data.schema import Schema
-from bireme.errors import Cancelled, EngineBug
+from bireme.errors import Cancelled, DataError, EngineBug
 from bireme.operators.top_bound import LiveBound
 from bireme.plan.expr import Expr, Literal
 from bireme.plan.physical import Scalar
@@ -39,7 +39,8 @@ class BuiltTable:
 
     `key_columns` are the positions in `batch` of keys that are columns, None for others. `matched` has an entry per row
     when some probe tracks matches. Probes on many threads set entries to True and nobody reads before all probes are
-    done, so the order of writes does not matter. `away` tells which rows of the build side are not here, if some are.
+    done, so the order of writes does not matter. `away` tells which rows of the build side are not here, if some are;
+    `fault` is of a key that could not be computed.
     """
 
     batch: pa.RecordBatch
@@ -49,9 +50,12 @@ class BuiltTable:
     matched: npt.NDArray[np.bool_]
     key_columns: tuple[int | None, ...] = ()
     away: Away | None = None
+    fault: DataError | None = None
 
     def key_filter(self) -> KeyFilter | None:
         """Which keys the whole build side may hold; None where that is not known."""
+        if self.fault is not None:
+            return None
         # A filter of the rows that are here would drop rows that match the others.
         return self.table.key_filter() if self.away is None else self.away.key_filter
 

@@ -6,7 +6,7 @@ from functools import reduce
 from operator import or_
 
 from bireme.plan import tree
-from bireme.plan.expr import Column, Expr
+from bireme.plan.expr import Call, Column, Expr
 from bireme.plan.relation import Filter, Join, JoinKind, Rel
 from bireme.plan.rules.order_joins_graph import EqualityClass, JoinGraph, Predicate, Unit
 from bireme.plan.rules.order_joins_search import Step
@@ -131,6 +131,8 @@ class _Build:
                 residual.append(predicate.expr)
             else:
                 null_equal.append(sides)
+        if residual and not keys and not null_equal:
+            keys += self._first_sides(residual, first, second)
         if len(keys) > 1:
             keys.sort(key=lambda pair: [_first_position(key, at) for key, at in zip(pair, sides_at, strict=True)])
         offset = len(left.schema.fields)
@@ -177,10 +179,24 @@ class _Build:
 
     def _key_sides(self, predicate: Predicate, first: int, second: int) -> tuple[Expr, Expr] | None:
         """The sides of a null-safe equality, in the order of the sets, when each reads only one of them."""
-        if predicate.null_equal is None:
-            return None
-        one, other = predicate.null_equal
+        return None if predicate.null_equal is None else self._in_order(*predicate.null_equal, first, second)
+
+    def _first_sides(self, residual: list[Expr], first: int, second: int) -> list[tuple[Expr, Expr]]:
+        """Takes the equality that all pairs are tested by first, which may fail, to be the key of the join."""
+        part = residual[0]
+        if not isinstance(part, Call) or part.function != "eq":
+            return []
+        sides = self._in_order(part.args[0], part.args[1], first, second)
+        if sides is None:
+            return []
+        del residual[0]
+        return [sides]
+
+    def _in_order(self, one: Expr, other: Expr, first: int, second: int) -> tuple[Expr, Expr] | None:
+        """Two expressions in the order of the sets, when each reads only one of them."""
         reads_one, reads_other = self._graph.units_read(one), self._graph.units_read(other)
+        if not reads_one or not reads_other:
+            return None
         if not reads_one & ~first and not reads_other & ~second:
             return one, other
         if not reads_one & ~second and not reads_other & ~first:

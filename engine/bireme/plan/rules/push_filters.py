@@ -28,7 +28,7 @@ from bireme.plan.relation import (
     Window,
 )
 from bireme.plan.rules.fold import Folder, only_true
-from bireme.plan.rules.push_filters_join import push_join
+from bireme.plan.rules.push_filters_join import keyed, push_join
 from bireme.plan.rules.push_predicates import without_raising
 from bireme.plan.rules.share import shared
 from bireme.plan.tree import (
@@ -145,8 +145,9 @@ class Pushing:
     def _filter(self, rel: Filter, parts: Parts, required: int) -> Rel:
         own = [self._part(part) for part in conjuncts(rel.predicate)]
         below, above = _movable(parts)
-        own_below, own_above = _movable(tuple(own))
-        inner = self.push(rel.input, merged(own_below, below), required)
+        source, rest = keyed(rel.input, tuple(own))
+        own_below, own_above = _movable(rest)
+        inner = self.push(source, merged(own_below, below), required)
         if is_empty(inner):
             return empty(rel)
         return filtered(filtered(inner, own_above), above)

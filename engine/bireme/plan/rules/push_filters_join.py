@@ -27,6 +27,7 @@ from bireme.plan.tree import (
     conjoin,
     conjuncts,
     filtered,
+    holds_subquery,
     is_call,
     remap,
     select,
@@ -134,6 +135,31 @@ def _unmatched(rel: Join) -> Rel:
     return Project(Join(*sides), (*all_columns(rel.left.schema), *padding), rel.schema.names)
 
 
+def keyed(rel: Rel, parts: Parts) -> tuple[Rel, Parts]:
+    """`rel`, the input of a filter, and the predicates of the filter; a product of two sides becomes a join by an
+    equality that may fail, if that is what pairs are tested by first, and there is no other.
+    """
+    if not isinstance(rel, Join) or rel.kind is not JoinKind.INNER or rel.left_keys or rel.residual is not None:
+        return rel, parts
+    width = len(rel.left.schema)
+    left_mask = (1 << width) - 1
+    safe = [without_raising(part) for part in parts]
+    if any(part is not None and equality_sides(part, left_mask) for part in safe):
+        return rel, parts
+    tested = [place for place, part in enumerate(safe) if part is None or _reads_both(part, left_mask)]
+    first = parts[tested[0]] if tested and safe[tested[0]] is None else TRUE
+    sides = equality_sides(first, left_mask)
+    if sides is None:
+        return rel, parts
+    join = Join(rel.left, rel.right, rel.kind, sides[:1], (shift(sides[1], -width),))
+    return join, tuple([part for part in parts if part is not first])
+
+
+def _reads_both(part: Expr, left_mask: int) -> bool:
+    used = column_mask(part)
+    return bool(used & left_mask and used & ~left_mask) or holds_subquery(part)
+
+
 # ------------------------------------------------------------------------------------------- sorting
 
 
@@ -188,7 +214,10 @@ def _sort_condition(rel: Join, part: Expr, left_mask: int, found: _Sorted) -> No
 
 
 def _first_sides(rel: Join, part: Expr, left_mask: int, found: _Sorted) -> tuple[Expr, Expr] | None:
-    """The sides of an equality that may fail, where nothing else has to be TRUE of a pair before it is looked at."""
+    """The sides of an equality that may fail, where nothing else has to be TRUE of a pair before it is looked at.
+
+    As keys they are computed of rows of one side only where the other side has rows too (`operators.join_keys`).
+    """
     is_first = not (rel.left_keys or found.keys or found.residual or rel.null_aware)
     return equality_sides(part, left_mask) if is_first else None
 

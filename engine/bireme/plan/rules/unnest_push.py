@@ -111,7 +111,7 @@ class Pusher:
         if pushed.default is not None:
             pushed = self._filter_default(pushed, parts, waiting)
         pushed = replace(pushed, rel=filtered(pushed.rel, [part for part in parts if part not in waiting]))
-        pushed, waiting = self._take_equalities(pushed, waiting)
+        pushed, waiting = self._take_equalities(pushed, waiting, pull=pull)
         known = pushed.known()
         decided = [part for part in waiting if outer_in([part]) <= known.keys()]
         open_parts = [part for part in waiting if part not in decided]
@@ -133,10 +133,13 @@ class Pusher:
                 return replace(pushed, default=None)
         return self.domain.materialize(pushed)
 
-    def _take_equalities(self, pushed: Pushed, parts: list[Expr]) -> tuple[Pushed, list[Expr]]:
-        """Turns the parts that equate an inner expression with an outer term into keys."""
+    def _take_equalities(self, pushed: Pushed, parts: list[Expr], *, pull: bool) -> tuple[Pushed, list[Expr]]:
+        """Turns the parts that equate an inner expression with an outer term into keys.
+
+        An inner one that may fail is computed here only where it cannot wait for the join (`pull`).
+        """
         found = [(part, as_equality(part)) for part in parts]
-        guarded = sum(equality is None for _, equality in found) > 0
+        guarded = pull or any(equality is None for _, equality in found)
         added: list[Expr] = []
         rest: list[Expr] = []
         keys = list(pushed.keys)
