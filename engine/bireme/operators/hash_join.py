@@ -8,7 +8,6 @@ residual drops some, and the kind decides what becomes of rows without one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,19 +23,11 @@ from bireme.operators import programs
 from bireme.operators.base import Emission
 from bireme.operators.join_keys import StreamKeys
 from bireme.operators.null_aware import NullAwareMarks
+from bireme.operators.pairs import Rows, StepRows, rows_against_all
 from bireme.operators.states import BuiltTable, QueryStates
 from bireme.plan.expr import Expr
 from bireme.plan.physical import MatchSink, ProbeStep
 from bireme.plan.relation import JoinKind
-
-Rows = npt.NDArray[np.int64]
-
-# Pairs are made for at most about this many at once, so that a probe with many matches a row stays bounded. How many
-# matches a row has shows in the first pieces, which are small for that.
-_PAIRS_MAX: Final = 1_048_576
-_STREAM_ROWS_FIRST: Final = 64
-_STREAM_ROWS_MAX: Final = 131_072
-_GROWTH: Final = 8
 
 
 class PairFinder:
@@ -55,7 +46,7 @@ class PairFinder:
             both = stream.concat(built.schema)
             resolved = states.resolve(residual)
             self._residual = programs.compiled(kernels, both, predicate=None, exprs=[resolved], names=["residual"])
-        self._step_rows = _STREAM_ROWS_FIRST
+        self._step = StepRows()
 
     def keys(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return self._keys.run(batch) if self._keys is not None else record_batch([], [], batch.num_rows)
@@ -71,9 +62,7 @@ class PairFinder:
             start += length
 
     def _step_rows_for(self) -> int:
-        if self._keys is None:
-            return max(1, _PAIRS_MAX // max(1, len(self._built.matched)))
-        return self._step_rows
+        return rows_against_all(len(self._built.matched)) if self._keys is None else self._step.count
 
     def _pairs(self, piece: pa.RecordBatch) -> tuple[Rows, Rows]:
         if self._keys is None:
@@ -81,17 +70,11 @@ class PairFinder:
         else:
             found = self._built.table.match(self._keys.run(piece))
             stream, build = arrays.to_numpy(found[0]), arrays.to_numpy(found[1])
-            self._adapt(piece.num_rows, len(stream))
+            self._step.adapt(piece.num_rows, len(stream))
         if self._residual is not None and len(stream):
             kept = self.residual_is_true(piece, stream, build)
             stream, build = stream[kept], build[kept]
         return stream, build
-
-    def _adapt(self, rows: int, pairs: int) -> None:
-        """Sets the size of the next piece by the matches of this one."""
-        fitting = rows * _PAIRS_MAX // max(1, pairs)
-        if fitting < rows or rows >= self._step_rows:
-            self._step_rows = max(1, min(fitting, rows * _GROWTH, _STREAM_ROWS_MAX))
 
     def residual_is_true(self, piece: pa.RecordBatch, stream: Rows, build: Rows) -> npt.NDArray[np.bool_]:
         """For each pair whether the residual is TRUE."""

@@ -22,6 +22,7 @@ from bireme.data.record import record_batch, select
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL, DataType, Field
 from bireme.errors import EngineBug
+from bireme.operators.pairs import Rows, StepRows, rows_against_all
 from bireme.operators.states import BuiltTable, QueryStates
 from bireme.plan.expr import Call, Column
 from bireme.plan.physical import ProbeStep
@@ -30,21 +31,20 @@ from bireme.plan.relation import JoinKind
 if TYPE_CHECKING:
     from bireme.operators.hash_join import PairFinder
 
-Rows = npt.NDArray[np.int64]
-
-_PAIRS_MAX: Final = 1_048_576
 _SIDES: Final = ("left", "right")
 
 
 class _Selection(NamedTuple):
     """Some build rows (`rows`; None: all), how many, and ways to find those that a stream row selects: a table of their
-    selecting keys, if there are such keys, and a prober where no pair has to be looked at.
+    selecting keys, if there are such keys, and a prober where no pair has to be looked at. `step` adapts to how many
+    that are.
     """
 
     rows: Rows | None
     size: int
     table: JoinTable | None
     prober: Prober | None
+    step: StepRows
 
 
 class NullAwareMarks:
@@ -58,6 +58,7 @@ class NullAwareMarks:
         self._built = built
         self._finder = finder
         self._kernels = kernels
+        self._states = states
         self._selecting = step.null_equal_count
         compared = len(step.keys) - self._selecting
         self._alone = compared == 1 and self._selecting == 0 and step.residual is None
@@ -66,7 +67,7 @@ class NullAwareMarks:
             raise EngineBug("a null-aware join probes a table that was built without its keys")
         self._build_keys = built.keys
         self._residual = None if step.residual is None else states.resolve(step.residual)
-        self._equal = self._prober(built.table, len(step.keys), stream)
+        self._equal = None if self._alone else self._prober(built.table, len(step.keys), stream)
         self._stream = stream
         self._lock = threading.Lock()
         self._selections: dict[bool, _Selection] = {}
@@ -129,7 +130,7 @@ class NullAwareMarks:
         rows: Rows | None = None if is_ours else np.flatnonzero(self._has_null(self._build_keys)).astype(np.int64)
         count = self._built.batch.num_rows if rows is None else len(rows)
         if not count or not self._selecting:
-            return _Selection(rows, count, None, None)
+            return _Selection(rows, count, None, None, StepRows())
         batch, keys = self._built.batch, self._build_keys
         if rows is not None:
             chosen = arrays.from_numpy(rows)
@@ -139,7 +140,7 @@ class NullAwareMarks:
         table = self._kernels.join_table(selecting, null_equal_count=self._selecting, rows=batch)
         # With one compared key it is NULL in every pair.
         prober = None if self._comparers else self._prober(table, self._selecting, self._stream)
-        return _Selection(rows, count, table, prober)
+        return _Selection(rows, count, table, prober, StepRows())
 
     def _unknown(
         self, batch: pa.RecordBatch, keys: pa.RecordBatch, open_rows: Rows, selection: _Selection
@@ -152,9 +153,14 @@ class NullAwareMarks:
             selecting = select(keys, range(self._selecting), keys.schema.names[: self._selecting])
             return _marks(selection.prober, self._kernels.take(batch, chosen), self._kernels.take(selecting, chosen))
         unknown = np.zeros(batch.num_rows, dtype=np.bool_)
-        step = max(1, _PAIRS_MAX // selection.size)
-        for start in range(0, len(open_rows), step):
-            stream, build = self._selected(keys, open_rows[start : start + step], selection)
+        start = 0
+        while start < len(open_rows):
+            self._states.check()
+            step = rows_against_all(selection.size) if selection.table is None else selection.step.count
+            rows = open_rows[start : start + step]
+            start += len(rows)
+            stream, build = self._selected(keys, rows, selection)
+            selection.step.adapt(len(rows), len(stream))
             maybe = self._comparison_is_null(keys, stream, build)
             stream, build = stream[maybe], build[maybe]
             if len(stream):
