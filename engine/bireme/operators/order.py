@@ -15,6 +15,7 @@ from bireme.backends.base import Kernels
 from bireme.data.batch import measure
 from bireme.data.record import empty, record_batch, select
 from bireme.data.schema import Schema
+from bireme.errors import ConversionFault
 from bireme.operators.filter_project import FilterProject, KeyColumns
 from bireme.operators.scalar_value import literal_of
 from bireme.operators.states import QueryStates
@@ -84,11 +85,14 @@ class Order:
             yield record_batch(taken, batches[0].schema.names, len(rows))
 
     def last(self, batch: pa.RecordBatch) -> Literal | None:
-        """The first key of the last row of `batch`; None where it is of a type that no bound is made of."""
+        """The first key of the last row of `batch`; None where no bound is made of its type, or none can be of it."""
         key = self._leading
         if key is None or not is_bounding(key.expr.type):
             return None
-        return literal_of(self._keys.run(batch.slice(batch.num_rows - 1)).column(0), 0, key.expr.type)
+        try:
+            return literal_of(self._keys.run(batch.slice(batch.num_rows - 1)).column(0), 0, key.expr.type)
+        except ConversionFault:
+            return None
 
     def threshold(self, last: Literal) -> FilterProject | None:
         """Drops rows that come after a row with this first key by that alone; None where that tells nothing."""

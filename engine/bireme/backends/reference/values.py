@@ -60,6 +60,8 @@ def from_values(values: list[Any], kind: DataType) -> pa.Array:
         return _from_lists(values, kind)
     if kind.kind is Kind.STRUCT:
         return _from_structs(values, kind)
+    if kind.kind is Kind.MAP:
+        return _from_maps(values, kind)
     return pa.array(values, to_arrow(kind))
 
 
@@ -79,6 +81,17 @@ def _from_structs(values: list[Any], kind: DataType) -> pa.Array:
     ]
     missing = pa.array([value is None for value in values], pa.bool_()) if None in values else None
     return pa.StructArray.from_arrays(fields, fields=list(to_arrow(kind)), mask=missing)
+
+
+def _from_maps(values: list[Any], kind: DataType) -> pa.Array:
+    entries = [entry for value in values if value is not None for entry in value]
+    key, item = kind.children
+    ends = accumulate([0 if value is None else len(value) for value in values], initial=0)
+    # A map begins where the one before it ends; one that is NULL has no beginning.
+    starts = [None if value is None else end for value, end in zip(values, ends, strict=False)]
+    offsets = pa.array([*starts, len(entries)], pa.int32())
+    keys, items = from_values([k for k, _ in entries], key.type), from_values([v for _, v in entries], item.type)
+    return pa.MapArray.from_arrays(offsets, keys, items, type=to_arrow(kind))
 
 
 def repeated(value: Any, kind: DataType, rows: int) -> pa.Array:
