@@ -3,7 +3,8 @@
 Rule: only for a process of our own, where no other code can see what is done here. pyarrow and sqlglot load modules of
 which a query uses nothing, and some of these take longer to load than the query to run. An option of a library is kept
 from it, as if it were not installed. Of a module that a library takes one function from, there is only that function
-while the library is loaded, and it loads the module when it is called. Afterwards everything can be imported as ever.
+while the library is loaded, and it loads the module when it is called, then or later. A library that wants more of such
+a module is loaded with all of them. Afterwards everything can be imported as ever.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any, Final
 
@@ -27,8 +28,9 @@ def load() -> None:
     """Loads pyarrow, sqlglot and the modules of a session."""
     # The algebra that numpy brings starts a thread a core, which spins for a while; nothing here computes with it.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    with _spared():
-        for name in _LIBRARIES:
+    for name in _LIBRARIES:
+        # What cannot be loaded so is loaded with what needs it, which also tells what is wrong with it.
+        with suppress(ImportError, AttributeError), _spared():
             importlib.import_module(name)
     for name in _OURS:
         importlib.import_module(name)
@@ -44,19 +46,33 @@ def _spared() -> Iterator[None]:
     try:
         yield
     finally:
-        for name in instead:
-            del sys.modules[name]
+        for name, module in instead.items():
+            _take_away(name, module)
+
+
+def _take_away(name: str, module: ModuleType | None) -> None:
+    if name in sys.modules and sys.modules[name] is module:
+        del sys.modules[name]
 
 
 def _with_function(name: str, function: str) -> ModuleType:
-    """A module that has only that function."""
+    """A module that has only that function, and makes room for the whole one when that is called."""
     module = ModuleType(name)
-    setattr(module, function, _loading_when_called(name, function))
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        _take_away(name, module)
+        return _found(name, function)(*arguments, **named)
+
+    setattr(module, function, call)
     return module
 
 
-def _loading_when_called(name: str, function: str) -> Callable[..., Any]:
-    def call(*arguments: Any, **named: Any) -> Any:
-        return getattr(importlib.import_module(name), function)(*arguments, **named)
-
-    return call
+def _found(name: str, function: str) -> Callable[..., Any]:
+    """The function, once its module is loaded; a package goes on to have what it had under the name of the module."""
+    package, _, own_name = name.rpartition(".")
+    parent = sys.modules.get(package)
+    before = getattr(parent, own_name, None)
+    found: Callable[..., Any] = getattr(importlib.import_module(name), function)
+    if parent is not None and callable(before):
+        setattr(parent, own_name, found)
+    return found
