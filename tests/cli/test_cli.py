@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -211,6 +212,61 @@ else:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("library", "what"),
+    [
+        ("import importlib.metadata as m\nfound = m.entry_points()", "library.found is not None"),
+        ("from importlib import metadata\nfound = metadata.entry_points()", "library.found is not None"),
+        ("import sqlglot\nfound = sqlglot.diff(sqlglot.parse_one('1'), sqlglot.parse_one('2'))", "library.found"),
+        ("import sqlglot.diff\nimport sqlglot\nfound = sqlglot.diff", "callable(library.found)"),
+        ("from importlib.metadata import version", "library.version('pyarrow')"),
+        ("import difflib\nfound = difflib.SequenceMatcher", "library.found"),
+        ("import difflib, sys\ndel sys.modules['difflib']", "library"),
+        ("import nowhere", "True"),
+    ],
+    ids=["calls", "calls of a package", "calls a function of a package", "has a function", "wants more",
+         "wants more of a module", "takes a module away", "is broken"],
+)  # fmt: skip
+def test_libraries_that_want_what_a_process_of_its_own_spares(library: str, what: str, tmp_path: Path) -> None:
+    (tmp_path / "library.py").write_text(library)
+    program = f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+from bireme.cli import loading
+loading._LIBRARIES = ("library", *loading._LIBRARIES)
+loading.load()
+import difflib, importlib.metadata, bireme
+assert bireme.connect(threads=1).sql("select 1 as a").collect().num_rows == 1
+assert difflib.SequenceMatcher and importlib.metadata.version("pyarrow")
+if {what!r} != "True":
+    import library
+    assert {what}
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("columns", ["", "0", "-5", "1", "12", "x", "\u00b2", "100"])
+@pytest.mark.parametrize("terminal", [None, 0, 1, 72])
+def test_help_on_terminals_of_all_widths(
+    columns: str, terminal: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def size(*_: int) -> os.terminal_size:
+        if terminal is None:
+            raise OSError("not a terminal")
+        return os.terminal_size((terminal, 24))
+
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(os, "get_terminal_size", size)
+    with pytest.raises(SystemExit) as ended:
+        main(["sql", "--help"])
+    assert ended.value.code == 0
+    printed = capsys.readouterr().out
+    assert "--spill-compression" in printed
+    if columns == "100":
+        assert 72 < max(map(len, printed.splitlines())) <= 98
 
 
 @pytest.mark.parametrize(("query", "code"), [("select a from t", 0), ("select nothing from t", 1), ("select", 1)])

@@ -15,6 +15,8 @@ from typing import Final, NoReturn
 from bireme.errors import BiremeError
 
 _COLUMNS: Final = 80
+# Help is no narrower, however narrow the terminal is.
+_COLUMNS_MIN: Final = 20
 
 
 def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -> int:
@@ -74,11 +76,18 @@ def _parser() -> argparse.ArgumentParser:
 
 def _help_formatter(prog: str) -> argparse.HelpFormatter:
     """As wide as the terminal; argparse makes one for every option, and would load a module to find the width."""
+    return argparse.HelpFormatter(prog, width=max(_columns() - 2, _COLUMNS_MIN))
+
+
+def _columns() -> int:
+    """What the environment says, else what the terminal does; some terminals have no columns."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said):
+        return int(said)
     try:
-        columns = int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size().columns
-    except (ValueError, OSError):
-        columns = _COLUMNS
-    return argparse.HelpFormatter(prog, width=columns - 2)
+        return os.get_terminal_size().columns or _COLUMNS
+    except (OSError, ValueError):
+        return _COLUMNS
 
 
 def _add_sql(parser: argparse.ArgumentParser) -> None:
