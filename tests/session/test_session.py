@@ -14,6 +14,7 @@ import pytest
 import bireme as bm
 from bireme import col
 from bireme.errors import ArgumentFault, BiremeError, ConfigError, NameFault, Overflow, SourceMismatch
+from bireme.storage.parquet import ParquetSource
 
 ROWS = 400_000
 
@@ -48,6 +49,83 @@ def test_a_text_asked_again_means_what_its_tables_are_now(tmp_path: Path) -> Non
         session.drop("t")
         with pytest.raises(NameFault):
             session.sql(text)
+
+
+def files_named(folder: Path) -> dict[str, object]:
+    """All ways to name the only file of a folder."""
+    file = folder / "t.parquet"
+    return {"path": file, "text": str(file), "list": [file], "glob": str(folder / "*.parquet"), "folder": folder}
+
+
+@pytest.mark.parametrize("first", ["path", "list", "folder"])
+@pytest.mark.parametrize("then", ["path", "text", "list", "glob", "folder"])
+def test_frames_run_whatever_becomes_of_the_name_of_their_table(first: str, then: str, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "t.parquet")
+    ways = files_named(tmp_path)
+    with bm.connect(threads=1) as session:
+        session.register("t", ways[first])
+        frames = [session.sql("select sum(a) as a from t")]
+        session.register("t", ways[then])
+        frames.append(session.sql("select sum(a) as a from t"))
+        session.register("T", ways[first])
+        frames += [session.sql("select sum(a) as a from T"), session.table("t")]
+        while frames:
+            session.register("t", ways[first])
+            assert sum(row["a"] for row in frames.pop(0).collect().to_pylist()) == 3
+            assert sum(row["a"] for row in session.table("t").collect().to_pylist()) == 3
+            if "t" in session.tables() and frames:
+                session.drop("t")
+                assert sum(row["a"] for row in frames[-1].collect().to_pylist()) == 3
+        pq.write_table(pa.table({"a": [7]}), tmp_path / "more.parquet")
+        assert session.sql("select count(*) as n from t").collect().to_pylist() == [
+            {"n": 3 if first == "folder" else 2}
+        ]
+
+
+def test_a_file_named_in_a_query_that_is_forgotten_and_named_again(tmp_path: Path) -> None:
+    for number in range(66):
+        pq.write_table(pa.table({"a": [number]}), tmp_path / f"{number}.parquet")
+    with bm.connect(threads=1) as session:
+        frame = session.sql(f"select a from '{tmp_path}/0.parquet'")
+        for _ in range(2):
+            for number in range(66):
+                session.sql(f"select a from '{tmp_path}/{number}.parquet'")
+        assert frame.collect().to_pylist() == [{"a": 0}]
+
+
+@pytest.mark.parametrize("data", [None, pa.table({"a": [7]})], ids=["dropped", "registered"])
+def test_a_name_that_changes_while_its_files_are_looked_at(
+    data: pa.Table | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": [1]}), file)
+    with bm.connect(threads=1) as session:
+        session.register("t", file)
+        refresh = ParquetSource.refresh
+
+        def changing(source: ParquetSource) -> ParquetSource:
+            session.drop("t")
+            if data is not None:
+                session.register("t", data)
+            return refresh(source)
+
+        pq.write_table(pa.table({"a": [1, 2]}), file)
+        with monkeypatch.context() as patch:
+            patch.setattr(ParquetSource, "refresh", changing)
+            frame = session.table("t")
+        assert frame.collect().to_pylist() == [{"a": 1}, {"a": 2}]
+        assert session.tables() == ([] if data is None else ["t"])
+        if data is not None:
+            assert session.table("t").collect().to_pylist() == [{"a": 7}]
+
+
+@pytest.mark.parametrize("name", [None, 7, "", "u", b"t"])
+def test_a_name_that_cannot_be_dropped(name: object) -> None:
+    with bm.connect(threads=1) as session:
+        session.register("t", pa.table({"a": [1]}))
+        with pytest.raises(ArgumentFault, match="no table is called"):
+            session.drop(name)  # type: ignore[arg-type]
+        assert session.tables() == ["t"]
 
 
 def test_texts_of_which_there_are_many_are_forgotten() -> None:

@@ -138,10 +138,10 @@ class Session:
         self._must_be_open()
         if not isinstance(name, str):
             raise ArgumentFault(f"a table is found by its name, not by {name!r}")
-        found = _Recorder(self._tables).find(name)
+        found = self._tables.find(name)
         if found is None:
             raise NameFault(f"no table is called {name!r}{suggest(name, self.tables())}")
-        return self._scan(found, self._tables.source(found.name, found.version))
+        return self._scan(*found)
 
     def scan_parquet(self, paths: Any) -> Frame:
         """The frame of Parquet files: a path, a list, a glob or a folder."""
@@ -355,9 +355,9 @@ class _Recorder:
         self.sources: list[ScannableSource] = []
 
     def find(self, name: str) -> Table | None:
-        table = self._tables.find(name)
-        if table is not None:
-            self.sources.append(self._tables.source(table.name, table.version))
+        table, source = self._tables.find(name) or (None, None)
+        if source is not None:
+            self.sources.append(source)
         return table
 
     def names(self) -> Sequence[str]:

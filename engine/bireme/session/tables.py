@@ -1,7 +1,7 @@
 """The tables of a session: what names stand for, and the sources behind scans of plans already made.
 
 A name stands for the newest data; a plan made earlier keeps the version it was made with, for as long as somebody
-holds the source (frames do).
+holds the source (frames do). Of one version of a table all plans share one source, whatever the name stands for by now.
 """
 
 from __future__ import annotations
@@ -50,11 +50,10 @@ class SessionTables:
         source = open_source(data)
         with self._lock:
             self._named[name.lower()] = (name, source)
-            self._sources[name, source.version] = source
 
     def drop(self, name: str) -> None:
         with self._lock:
-            if self._named.pop(name.lower(), None) is None:
+            if not isinstance(name, str) or self._named.pop(name.lower(), None) is None:
                 raise ArgumentFault(f"no table is called {name!r}")
 
     def keep(self, table: str) -> None:
@@ -78,44 +77,51 @@ class SessionTables:
 
     def anonymous(self, data: Any) -> tuple[Table, ScannableSource]:
         """A table that only the frame that holds it knows."""
-        source = open_source(data)
-        table = Table(f"frame{next(self._numbers)}", source.version, source.schema)
-        with self._lock:
-            self._sources[table.name, table.version] = source
-        return table, source
+        return self._given(f"frame{next(self._numbers)}", open_source(data))
 
-    def find(self, name: str) -> Table | None:
+    def find(self, name: str) -> tuple[Table, ScannableSource] | None:
+        """The table, and what a plan over it has to hold."""
         found = self._named.get(name.lower())
         if found is None:
             return self._unregistered(name)
         canonical, source = found
         if isinstance(source, ParquetSource):
             source = self._current(canonical, source)
-        return Table(canonical, source.version, source.schema)
+        return self._given(canonical, source)
 
-    def _unregistered(self, name: str) -> Table | None:
+    def _given(self, name: str, source: ScannableSource) -> tuple[Table, ScannableSource]:
+        """What plans hold of a table: all of them the same source of a version."""
+        key = name, source.version
+        held = self._sources.get(key)
+        if held is None:
+            with self._lock:
+                held = self._sources.setdefault(key, source)
+        return Table(*key, held.schema), held
+
+    def _unregistered(self, name: str) -> tuple[Table, ScannableSource] | None:
         """A table whose name says what is in it: numbers, or the paths of files."""
         paths = paths_named(name)
         if paths is None:
             numbers = _series(name)
-            return None if numbers is None else Table(name, numbers.version, numbers.schema)
+            return None if numbers is None else (Table(name, numbers.version, numbers.schema), numbers)
         with self._lock:
             known = self._by_path.get(name)
         source = open_parquet(paths) if known is None else known.refresh()
         with self._lock:
-            self._by_path[name] = self._sources[name, source.version] = source
+            self._by_path[name] = source
             self._by_path.move_to_end(name)
             while len(self._by_path) > _PATHS_KEPT_MAX:
                 self._by_path.popitem(last=False)
-        return Table(name, source.version, source.schema)
+        return self._given(name, source)
 
     def _current(self, name: str, source: ParquetSource) -> ParquetSource:
         """The table as its files are now."""
         fresh = source.refresh()
         if fresh is not source:
             with self._lock:
-                self._named[name.lower()] = (name, fresh)
-                self._sources[name, fresh.version] = fresh
+                # By now the name may stand for other data, or for none.
+                if self._named.get(name.lower()) == (name, source):
+                    self._named[name.lower()] = (name, fresh)
         return fresh
 
     def names(self) -> Iterable[str]:
