@@ -21,9 +21,9 @@ from bireme.units import MIB
 if TYPE_CHECKING:
     from bireme.operators.away import Away
 
-# A row's part of a look-up of words: a slot or a link, and the mark of rows that matched.
 # What one call cuts: it needs as much again for the pieces.
 STEP_BYTES: Final = 8 * MIB
+# A row's part of a look-up of words: a slot or a link, and the mark of rows that matched.
 _WORD_BYTES_PER_ROW: Final = 12
 # Of an index: a slot, the key once more, and its number.
 _INDEX_BYTES_PER_ROW: Final = 48

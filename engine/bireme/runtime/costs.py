@@ -19,8 +19,6 @@ from bireme.units import MIB
 
 # What such tasks need follows from what they are over.
 _NOT_LEARNT_FROM: Final = (TaskKind.RELIEVE, TaskKind.CUT, TaskKind.BIT)
-
-
 # How often steps have their inputs in memory beside what is measured of them: in another order, or in an encoder, which
 # takes its memory elsewhere.
 _COPIES_OF_INPUT: Final[dict[type[Step], int]] = {MergeGroupsStep: 1, EncodeStep: 1}

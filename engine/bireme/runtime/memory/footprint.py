@@ -30,12 +30,12 @@ _PAUSE_SECONDS: Final = 0.01
 # What allocators give back they have to ask for again, page by page.
 _TIDY_PAUSE_SECONDS: Final = 0.1
 _STEP_BYTES: Final = 4 * MIB
-# Beside the ledger a tenth of the limit is allowed, and what allocators of libraries keep in any case.
-_UNCOUNTED_SHARE_MAX: Final = 0.1
-_UNCOUNTED_BYTES: Final = 16 * MIB
-# What may come between two looks. A tenth of the limit, which the promise allows, has room for it where it is large.
-_SURPRISE_BYTES: Final = 16 * MIB
+# The promise allows such a part of the limit beside what the ledger counts.
 _ALLOWED_SHARE: Final = 0.1
+# What allocators of libraries keep in any case.
+_UNCOUNTED_BYTES: Final = 16 * MIB
+# What may come between two looks; where the limit is large, what is allowed beside the ledger has room for it.
+_SURPRISE_BYTES: Final = 16 * MIB
 # Where the process holds such a part of its limit, it is looked at whether the ledger changes or not.
 _WATCHED_SHARE: Final = 0.5
 _WATCH_SECONDS: Final = 0.02
@@ -129,7 +129,7 @@ class Footprint:
         return self._limit - (self._resident() - self._base)
 
     def _tell_ledger(self, uncounted: int, now: float) -> None:
-        allowed = max(int(self._limit * _UNCOUNTED_SHARE_MAX), _UNCOUNTED_BYTES)
+        allowed = max(int(_ALLOWED_SHARE * self._limit), _UNCOUNTED_BYTES)
         if uncounted > allowed // 2 and now >= self._next_tidy:
             self._next_tidy = now + _TIDY_PAUSE_SECONDS
             self._quota.ask_tidy()
