@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from collections import Counter
 from collections.abc import Iterable
 
+import pyarrow as pa
 import pytest
 from support import sim_query
 from support.disk import MemorySpill
@@ -72,6 +74,31 @@ def test_joins_that_change_over_are_right(part: int) -> None:
 def test_the_seeds_go_where_they_claim() -> None:
     went = run_all(range(60))
     assert all(went[where] for where in ("skipped", "joined", "cut", "joined block by block", "demoted")), went
+
+
+def tables_with_low_nulls(rng: random.Random) -> dict[str, pa.Table]:
+    """Rows of b whose key is NULL have low values, so that a condition on these selects none for some rows of a."""
+    rows: dict[str, list[tuple[int | None, int]]] = {
+        name: [(rng.randrange(40), rng.randrange(100)) for _ in range(60)] for name in "ab"
+    }
+    rows["b"] += [(None, rng.randrange(50)) for _ in range(3)]
+    return {
+        name: pa.table({"k": pa.array([key for key, _ in some], pa.int64()), "v": [value for _, value in some]})
+        for name, some in rows.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select a.k, a.v, a.k in (select k from b where b.v > a.v) as m from a",
+        "select a.k, a.v from a where a.k not in (select k from b where b.v > a.v)",
+    ],
+)
+def test_membership_among_rows_that_a_condition_selects(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "QUERIES", (query,))
+    monkeypatch.setattr(sys.modules[__name__], "drawn_tables", tables_with_low_nulls)
+    assert run_all(range(10))["joined block by block"]
 
 
 def test_what_waits_for_its_round_may_be_brought_back_ahead_of_it() -> None:

@@ -66,7 +66,7 @@ def hashed_keys(sink: BuildSink, kernels: Kernels, keys: pa.RecordBatch) -> int:
 
 def is_plain_in(sink: BuildSink) -> bool:
     """Whether a null-aware join has one key and nothing else that selects rows."""
-    return sink.null_aware and len(sink.keys) == 1 and sink.null_equal_count == 0
+    return sink.null_aware and not sink.has_residual and len(sink.keys) == 1 and sink.null_equal_count == 0
 
 
 class Cutter:

@@ -58,14 +58,15 @@ def _build(
 
     Joins with equal build sides share a table, unless it `remembers` which of its rows were matched.
     """
-    recipe = (side, keys, rel.null_equal_count, rel.null_aware)
+    has_residual = rel.null_aware and rel.residual is not None
+    recipe = (side, keys, rel.null_equal_count, rel.null_aware, has_residual)
     known = lowering.built.get(recipe)
     if known is not None and not remembers:
         return known
     opened = lowering.open(side)
     opened.name = f"build from {opened.name}"
     table = lowering.table_name(side, keys)
-    sink = BuildSink(table, lowering.bind_all(keys, opened), rel.null_equal_count, rel.null_aware)
+    sink = BuildSink(table, lowering.bind_all(keys, opened), rel.null_equal_count, rel.null_aware, has_residual)
     made = (table, lowering.draft.close(opened, sink))
     if not remembers:
         lowering.built[recipe] = made

@@ -328,12 +328,15 @@ class MatchSink(Node):
 
 @node
 class BuildSink(Node):
-    """Makes the join table `table` of what comes; its rows are in the order of the pipeline's inputs."""
+    """Makes the join table `table` of what comes; its rows are in the order of the pipeline's inputs. Whoever probes it is
+    `null_aware`, or nobody is; then they are told apart by whether they have a residual, too.
+    """
 
     table: str
     keys: tuple[Expr, ...]
     null_equal_count: int
     null_aware: bool
+    has_residual: bool = False
 
 
 @node
