@@ -78,8 +78,9 @@ TopPerKey make_top(nb::handle types, bool descending, bool nulls_first, int64_t 
 }  // namespace
 
 void bind_group(nb::module_& module) {
-  nb::class_<GroupTable>(module, "GroupTable",
-                         "Groups and their aggregates; after an error it must not be used.")
+  nb::class_<GroupTable>(
+      module, "GroupTable",
+      "Groups and their aggregates; after an error it must not be used, but for one in `states`.")
       .def_prop_ro("groups", &GroupTable::groups)
       .def_prop_ro("nbytes", &GroupTable::nbytes)
       .def("bytes_to_add", &GroupTable::bytes_to_add, nb::arg("groups"))

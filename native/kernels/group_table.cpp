@@ -378,9 +378,11 @@ GroupTable::Rows GroupTable::finish() {
 }
 
 std::vector<GroupTable::Rows> GroupTable::states(uint32_t partitions) {
+  // The empty table comes first: a call that finds no memory has changed nothing.
+  GroupTable empty(key_types_, aggregates_);
   std::vector<Rows> all;
   for (const auto& groups : partition(partitions)) all.push_back(states_of(groups));
-  clear();
+  *this = std::move(empty);
   return all;
 }
 

@@ -2,7 +2,7 @@
 //
 // Rule: rows come in vectors; each row's group is found first (`group_keys`), then every aggregate takes the
 // whole vector in a loop of its own. States are as `state_types` in backends/base.py lays them out. After an
-// exception the table must not be used.
+// exception the table must not be used, unless it is for want of memory in `states`.
 #pragma once
 
 #include <cstdint>
@@ -77,7 +77,7 @@ class GroupTable {
     std::vector<OutputColumn> columns;
     int64_t rows = 0;
   };
-  // One per partition. Leaves the table empty, as do `finish` and `settle`.
+  // One per partition. Leaves the table empty, as do `finish` and `settle`; where it throws, as it was.
   std::vector<Rows> states(uint32_t partitions);
   Rows finish();
 

@@ -30,11 +30,11 @@ from support.sim_loop import SimClock, SimLoop, SimThreads, simulate
 
 
 class QueryRun:
-    """One query; `ways` counts what became of it. Sinks of the class `presses` are asked for memory at once, as often
+    """One query; `ways` counts what became of it. Sinks of the classes `presses` are asked for memory at once, as often
     as `eager` says; with `low` watermarks every batch that waits is demoted.
     """
 
-    presses: type
+    presses: type | tuple[type, ...]
 
     def __init__(
         self, seed: int, rng: random.Random, *, tables: dict[str, pa.Table], query: str, eager: float, low: bool

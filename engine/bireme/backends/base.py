@@ -90,7 +90,9 @@ class GroupTable(Protocol):
         ...
 
     def states(self, partitions: int) -> list[pa.RecordBatch]:
-        """Keys and states, split by `partition_of(hash of keys)` into `partitions` batches; empties the table."""
+        """Keys and states, split by `partition_of(hash of keys)` into `partitions` batches; empties the table. A call
+        that runs out of memory has changed nothing.
+        """
         ...
 
     def settle(self, key: int, stated: KeyRange, final: KeyRange) -> Settled:

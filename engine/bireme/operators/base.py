@@ -189,7 +189,8 @@ class Stage(Protocol):
     a part of the rows, in order, under the same `sequence`.
     Between inputs, while no other call runs, memory may be wanted back: `relieve` then comes once for each part 0 to
     `relief_parts() - 1`, many at once, and inputs go on afterwards. It emits what the rest of the query needs of the
-    state, and keeps nothing of it. One that raises MemoryError or OutOfRoom has lost nothing and is made again.
+    state, and keeps nothing of it. One that raises MemoryError or OutOfRoom has lost nothing and is made again, and so
+    has one of `finish`, and every call for a round but a RESUME.
     A partition that is larger than fits may be cut first, where `can_cut`: `cut` then takes its batches, a few at a
     time, and emits their rows to parts of the same partition, which become partitions themselves. Or it comes to
     `run_bit` a few batches at a time, one call after the other; the last one gives the output.

@@ -7,6 +7,7 @@ where memory was short, some of them are not in the table but on an aside edge (
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -71,6 +72,8 @@ class Build(Unrelieved):
         self._build: JoinBuild = new_build(sink, schema, self._keys, kernels)
         self._spilled: SpilledBuild | None = None
         self._slots = slots
+        # What is made and could not be made known for want of memory.
+        self._made: deque[tuple[JoinTable, pa.RecordBatch]] = deque()
         self._kept_bytes = [0] * (slots + 1)
         self._kept_rows = [0] * (slots + 1)
         self.fallbacks: tuple[str, ...] = ()
@@ -92,9 +95,10 @@ class Build(Unrelieved):
             return []
         if self._spilled is not None:
             return self._spilled.take(sequence, columns)
+        rows, nbytes = sum([batch.num_rows for batch in columns]), sum([measure(batch) for batch in columns])
         self._build.add(sequence, [self._keys.run(batch) for batch in columns], columns)
-        self._kept_rows[slot] += sum([batch.num_rows for batch in columns])
-        self._kept_bytes[slot] += sum([measure(batch) for batch in columns])
+        self._kept_rows[slot] += rows
+        self._kept_bytes[slot] += nbytes
         return []
 
     def relievable(self) -> Relievable:
@@ -130,9 +134,18 @@ class Build(Unrelieved):
         if self._spilled is not None:
             self._finish_spilled(self._spilled)
             return []
-        finished = self._build.work()
-        if finished is not None:
-            self._publish(*finished, None)
+        try:
+            made = self._made.pop()
+        except IndexError:
+            found = self._build.work()
+            if found is None:
+                return []
+            made = found
+        try:
+            self._publish(*made, None)
+        except BaseException:
+            self._made.append(made)
+            raise
         return []
 
     def _finish_spilled(self, spilled: SpilledBuild) -> None:

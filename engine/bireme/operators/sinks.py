@@ -57,7 +57,9 @@ class LiveSink(Protocol):
 
     def finish_parts(self) -> int: ...
 
-    def finish(self, part: int) -> list[Emission]: ...
+    def finish(self, part: int) -> list[Emission]:
+        """One that runs out of memory has lost nothing, and is made again."""
+        ...
 
 
 class Emit(Unrelieved):
@@ -166,9 +168,10 @@ class Top(Unrelieved):
         return len(self._slots)
 
     def finish(self, part: int) -> list[Emission]:
-        kept, self._slots[part] = self._slots[part], None
+        kept = self._slots[part]
         assert kept is not None
         rows = kept.rows()
+        self._slots[part] = None
         return [] if rows is None else [Emission(self._sink.edge, 0, rows)]
 
 

@@ -94,8 +94,11 @@ class SlotGroups:
         self._given[place] = nbytes if groups else 0
 
     def hand_over(self, place: int, partitions: int) -> list[pa.RecordBatch]:
-        """The states of a range's groups by partition; it has none afterwards."""
+        """The states of a range's groups by partition; it has none afterwards. A call that runs out of memory has lost
+        nothing.
+        """
         table = self._tables[place]
         states = table.states(partitions) if table.groups else []
-        self._measure(place, 0)
+        # Its groups are not counted: that may take memory.
+        self._held[place], self._given[place] = table.nbytes, 0
         return states

@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from bireme.backends.base import Kernels
+from bireme.backends.base import Kernels, KeyFilter
 from bireme.data import arrays
 from bireme.data.batch import measure
 from bireme.data.record import empty
@@ -88,6 +88,7 @@ class SpilledBuild:
         # Scans that look the table up may ask for the whole build side, although it is not kept.
         has_filter = sink.table in states.uses.looked_up and sink.null_equal_count == 0
         self._seen = kernels.key_filter_build(states.memory_bytes // _FILTERS_IN_MEMORY) if has_filter else None
+        self._key_filter: KeyFilter | None = None
         self._leaving: list[tuple[int, list[Chunk]]] = []
         self._bytes, self._rows = _size(chunks)
 
@@ -108,10 +109,10 @@ class SpilledBuild:
 
     def away(self) -> Away:
         """What a probe is told, once nothing more comes."""
-        seen, self._seen = self._seen, None
-        key_filter = None if seen is None else seen.finish()
+        if self._seen is not None:
+            self._key_filter, self._seen = self._seen.finish(), None
         kept = len(self._kept)
-        return Away(self._sink, self._schema, self._aside, kept, self._hashed, self._has_null_key, key_filter)
+        return Away(self._sink, self._schema, self._aside, kept, self._hashed, self._has_null_key, self._key_filter)
 
     def kept_rows(self) -> list[Chunk]:
         """The rows that stay."""

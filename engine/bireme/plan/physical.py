@@ -328,8 +328,8 @@ class MatchSink(Node):
 
 @node
 class BuildSink(Node):
-    """Makes the join table `table` of what comes; its rows are in the order of the pipeline's inputs. Whoever probes it is
-    `null_aware`, or nobody is; then they are told apart by whether they have a residual, too.
+    """Makes the join table `table` of what comes; its rows are in the order of the pipeline's inputs. All who probe it
+    are `null_aware`, or nobody is; where they are, all have a residual (`has_residual`), or nobody has.
     """
 
     table: str

@@ -7,6 +7,7 @@ another backend's table, so that the caller goes the plain way through pairs.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
 
@@ -92,10 +93,15 @@ class NativeJoinBuild:
         self._null_equal_count = null_equal_count
         self._kernels = _kernels.JoinBuild(null_equal_count)
         self._chunks: list[tuple[int, pa.RecordBatch]] = []
+        # What is left to do when all units of work are done; again, by one thread, where that ran out of memory.
+        self._lock = threading.Lock()
+        self._is_unended = False
+        self._table: _kernels.JoinTable | None = None
 
     def add(self, sequence: int, keys: Sequence[pa.RecordBatch], columns: Sequence[pa.RecordBatch]) -> None:
+        chunks = [(sequence, batch) for batch in columns]
         self._kernels.add(sequence, keys, columns)
-        self._chunks += [(sequence, batch) for batch in columns]
+        self._chunks += chunks
 
     def give_back(self) -> list[tuple[int, pa.RecordBatch]]:
         chunks, self._chunks = self._chunks, []
@@ -106,10 +112,20 @@ class NativeJoinBuild:
         return self._kernels.start(threads)
 
     def work(self) -> tuple[JoinTable, pa.RecordBatch] | None:
-        if not self._kernels.work():
+        with self._lock:
+            is_unended, self._is_unended = self._is_unended, False
+        if not (is_unended or self._kernels.work()):
             return None
-        table = NativeJoinTable(self._kernels.take_table())
-        columns = self._columns()
+        try:
+            return self._ended()
+        except BaseException:
+            self._is_unended = True
+            raise
+
+    def _ended(self) -> tuple[JoinTable, pa.RecordBatch]:
+        if self._table is None:
+            self._table = self._kernels.take_table()
+        table, columns = NativeJoinTable(self._table), self._columns()
         table.take_rows(columns)
         self._chunks.clear()
         return table, columns

@@ -63,7 +63,8 @@ class NativeGroupTable:
         self._run(self._table.merge, states)
 
     def states(self, partitions: int) -> list[pa.RecordBatch]:
-        return [_named(states, "s") for states in self._run(self._table.states, partitions)]
+        self._must_be_whole()
+        return [_named(states, "s") for states in self._table.states(partitions)]
 
     def settle(self, key: int, stated: KeyRange, final: KeyRange) -> Settled:
         finals, states, outside = self._run(self._table.settle, key, stated, final)
@@ -72,9 +73,12 @@ class NativeGroupTable:
     def finish(self) -> pa.RecordBatch:
         return _named(self._run(self._table.finish), "c")
 
-    def _run(self, call: Any, *args: object) -> Any:
+    def _must_be_whole(self) -> None:
         if self._failed:
             raise EngineBug("a group table was used after it had failed")
+
+    def _run(self, call: Any, *args: object) -> Any:
+        self._must_be_whole()
         try:
             return call(*args)
         except BaseException:

@@ -95,21 +95,21 @@ class ReferenceGroupTable:
             at += width
         return record_batch(columns, self._schema.names, len(first))
 
-    def _taken(self) -> pa.RecordBatch:
-        """Everything, leaving the table empty."""
-        states = self._merged()
+    def _empty(self) -> None:
         self._pending, self._pending_rows, self._merged_rows = [], 0, 0
-        return states
 
     def states(self, partitions: int) -> list[pa.RecordBatch]:
         """Keys and states, split by the partition of the keys' hash."""
-        states = self._taken()
+        states = self._merged()
         keys = [states.column(index) for index in range(len(self._spec.key_types))]
-        return split(states, hash_rows(keys, states.num_rows), partitions)
+        parts = split(states, hash_rows(keys, states.num_rows), partitions)
+        self._empty()
+        return parts
 
     def settle(self, key: int, stated: KeyRange, final: KeyRange) -> Settled:
         """Results of the groups whose key lies in `final`, and states of the others."""
-        states = self._taken()
+        states = self._merged()
+        self._empty()
         whole, values, known = (
             ReferenceGroupTable(self._spec),
             integers(states.column(key)),
@@ -123,7 +123,8 @@ class ReferenceGroupTable:
         """Keys and results; one row without keys even if nothing came."""
         if not self._spec.key_types and not self._pending:
             self._pending, self._pending_rows = [self._nothing()], 1
-        states = self._taken()
+        states = self._merged()
+        self._empty()
         at = len(self._spec.key_types)
         columns = [states.column(index) for index in range(at)]
         if at == 0 and states.num_rows == 0:

@@ -298,8 +298,8 @@ class ComputeExecutor:
         task.alone = True
         choice = remedy(
             attempt=task.attempt,
-            repeatable=task.changes_nothing or (supplier.repeatable and task.is_repeatable),
-            splittable=supplier.splittable and task.kind is TaskKind.BATCHES,
+            repeatable=task.has_called or task.changes_nothing or (supplier.repeatable and task.is_repeatable),
+            splittable=supplier.splittable and task.kind is TaskKind.BATCHES and not task.has_called,
         )
         if choice is Remedy.SPLIT and not task.halve():
             choice = Remedy.GIVE_UP

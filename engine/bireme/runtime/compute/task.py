@@ -3,7 +3,7 @@ pipeline that keeps little may end it in the same task.
 
 `Task.run` is what a compute thread executes; it touches no runtime state. A task that ran out of memory keeps what
 it has finished and can run again, in smaller pieces of its input where its pipeline takes single batches in any
-order.
+order. A call that was made is never made again: what it gave is kept until it is taken.
 """
 
 from __future__ import annotations
@@ -123,11 +123,14 @@ class Result:
         shared: set[int] | None = None
         if len(emissions) > 1:
             emissions, shared = list(_longer(emissions)), set()
-        for emission in emissions:
-            nbytes = measure(emission.batch, shared)
-            self.made.append(Made(emission.edge, emission.partition, emission.batch, nbytes))
-            self.rows += emission.batch.num_rows
-            self.nbytes += nbytes
+        made = [
+            Made(emission.edge, emission.partition, emission.batch, measure(emission.batch, shared))
+            for emission in emissions
+        ]
+        # Only now: all of it or nothing is taken.
+        self.made += made
+        self.rows += sum([emission.batch.num_rows for emission in emissions])
+        self.nbytes += sum([one.nbytes for one in made])
         self.notes += output.notes
         self.state_bytes = output.state_bytes
 
@@ -151,9 +154,9 @@ class Task:
     """
 
     __slots__ = (
-        "_done", "_made", "_pieces", "alone", "attempt", "basis", "bytes_in", "call", "end_bytes_max", "entries",
-        "given", "grant_bytes", "holder", "id", "is_repeatable", "kind", "known_need", "need_bytes", "place",
-        "ready_at", "round", "rows_in", "sequence", "split", "stage", "supplier",
+        "_done", "_has_taken_all", "_output", "_pieces", "alone", "attempt", "basis", "bytes_in", "call",
+        "end_bytes_max", "entries", "given", "grant_bytes", "holder", "id", "is_repeatable", "kind", "known_need",
+        "need_bytes", "place", "ready_at", "round", "rows_in", "sequence", "split", "stage", "supplier",
     )  # fmt: skip
 
     def __init__(self, supplier: Supplier, stage: Stage, identity: TaskId, kind: TaskKind, sequence: int) -> None:
@@ -181,9 +184,10 @@ class Task:
         self.end_bytes_max = 0
         # Bits go into what their stage keeps.
         self.is_repeatable = kind is not TaskKind.BIT
-        # What its call gave, where that is not to be made again once it has ended.
-        self._made: Output | None = None
         self._done = Result()
+        # What the last call gave, until it is in the result.
+        self._output: Output | None = None
+        self._has_taken_all = False
         self._pieces: deque[tuple[int, int]] | None = None
 
     def __repr__(self) -> str:
@@ -201,11 +205,13 @@ class Task:
         result.slot = slot
         result.shortage = None
         try:
-            if self._pieces is None:
-                is_once = self.end_bytes_max or self.kind is TaskKind.BIT
-                result.add(self._call_once(contents, slot) if is_once else self._call(contents, slot))
-            else:
+            if self._pieces is not None:
                 self._run_pieces(joined(contents), slot)
+            elif not self._has_taken_all:
+                self._take(contents, slot)
+                self._has_taken_all = True
+            if self.end_bytes_max and self._pieces is None:
+                self._end(slot)
         except (MemoryError, OutOfRoom) as error:
             result.shortage = error
         result.seconds = clock.now() - result.started
@@ -226,8 +232,6 @@ class Task:
 
     def halve(self) -> bool:
         """Cuts the piece that did not fit into two. False where the input cannot be cut any more."""
-        if self._made is not None:
-            return False
         if self._pieces is None:
             self._pieces = deque([(0, self.rows_in)])
         start, rows = self._pieces[0]
@@ -253,25 +257,34 @@ class Task:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether a run of it that failed has left everything as it was, whatever its pipeline keeps."""
-        return self.kind in (TaskKind.RELIEVE, TaskKind.CUT)
+        """Whether a run of it that failed has lost nothing, whatever its pipeline keeps."""
+        if self.round is not None:
+            return self.round.call is not RoundCall.RESUME
+        return self.kind in (TaskKind.RELIEVE, TaskKind.CUT, TaskKind.FINISH)
+
+    @property
+    def has_called(self) -> bool:
+        """Whether its last call was made, so that only what comes after it is left, which can be done again."""
+        return self._output is not None or self._has_taken_all
 
     def _run_pieces(self, batch: pa.RecordBatch, slot: int) -> None:
         assert self._pieces is not None
         while self._pieces:
             start, rows = self._pieces[0]
-            self._done.add(self._call((batch.slice(start, rows),), slot))
+            self._take((batch.slice(start, rows),), slot)
             self._pieces.popleft()
 
-    def _call_once(self, contents: Sequence[pa.RecordBatch], slot: int) -> Output:
-        # One that ran out of memory after its call has taken its input.
-        made = self._made = self._made or self._call(contents, slot)
-        ending = self.stage.end(self.end_bytes_max, slot) if self.end_bytes_max else None
-        if ending is None:
-            return made
-        self._done.has_ended = True
-        notes = [*made.notes, *ending.notes]
-        return Output([*made.emissions, *ending.emissions], ending.state_bytes, notes, made.scanned)
+    def _take(self, contents: Sequence[pa.RecordBatch], slot: int) -> None:
+        if self._output is None:
+            self._output = self._call(contents, slot)
+        self._done.add(self._output)
+        self._output = None
+
+    def _end(self, slot: int) -> None:
+        ending = self.stage.end(self.end_bytes_max, slot)
+        if ending is not None:
+            self._done.add(ending)
+            self._done.has_ended = True
 
     def _call(self, contents: Sequence[pa.RecordBatch], slot: int) -> Output:
         if self.split is not None:
