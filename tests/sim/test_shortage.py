@@ -107,8 +107,7 @@ def test_tasks_that_find_no_memory_once_are_made_again(part: int) -> None:
 
 
 def test_tasks_whose_output_finds_no_memory_are_made_once() -> None:
-    went = run_all(range(_START, _START + _SEEDS // 2), taking=True)
-    assert went, "no output found no memory"
+    assert run_all(range(_START, _START + max(10, _SEEDS // 2)), taking=True), "no output found no memory"
 
 
 def test_the_seeds_go_where_they_claim() -> None:

@@ -235,9 +235,7 @@ class AggregateStep(Node):
 
 @node
 class GroupSpec(Node):
-    """A grouping: the input batch has the keys first, then the arguments of the aggregates. Without keys there is one
-    group, present even over no input.
-    """
+    """A grouping: batches have keys, then arguments. Without keys there is one group, also over no input."""
 
     key_types: tuple[DataType, ...]
     aggregates: tuple[AggregateStep, ...]
@@ -328,9 +326,7 @@ class MatchSink(Node):
 
 @node
 class BuildSink(Node):
-    """Makes the join table `table` of what comes; its rows are in the order of the pipeline's inputs. All who probe it
-    are `null_aware`, or nobody is; where they are, all have a residual (`has_residual`), or nobody has.
-    """
+    """Makes the join table `table` of what comes, in the order of inputs; of null-aware probes all `has_residual`."""
 
     table: str
     keys: tuple[Expr, ...]
