@@ -13,8 +13,6 @@ namespace bireme::nodes {
 
 namespace {
 
-constexpr size_t kFieldsMax = 16;
-
 PyTypeObject* node_type = nullptr;
 
 std::unordered_map<PyObject*, NodeClass*>& classes() {
@@ -339,6 +337,12 @@ PyMethodDef functions[] = {
 }  // namespace
 
 Node* node_of(PyObject* object) {
+#ifndef Py_LIMITED_API
+  // Nearly all that are asked about are of our own classes, or of built-in ones.
+  const PyTypeObject* const type = Py_TYPE(object);
+  if (type->tp_dealloc == &end_node) return reinterpret_cast<Node*>(object);
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return nullptr;
+#endif
   return PyType_IsSubtype(Py_TYPE(object), node_type) ? reinterpret_cast<Node*>(object) : nullptr;
 }
 

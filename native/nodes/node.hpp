@@ -11,6 +11,8 @@
 
 #include <Python.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -79,6 +81,7 @@ struct Node {
   PyObject* object() { return reinterpret_cast<PyObject*>(this); }
 };
 
+constexpr size_t kFieldsMax = 16;
 constexpr uint64_t kWideColumn = 63;
 constexpr long kDecimal64Digits = 18;
 
@@ -92,6 +95,9 @@ PyObject* intern(const NodeClass& cls, std::span<PyObject* const> values);
 // The node, or nullptr with a TypeError.
 Node* asked(PyObject* object);
 
+// Whether there are two arguments; false with an error.
+bool are_two(Py_ssize_t count);
+
 // The node that is the first of two arguments, and the other one; or nullptr with an error.
 Node* asked_with(PyObject* const* args, Py_ssize_t count, PyObject** other);
 
@@ -100,6 +106,38 @@ using Two = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t);
 inline PyCFunction of_two(Two function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
+
+// The fields of a node, some of which are changed.
+class ChangedFields {
+ public:
+  explicit ChangedFields(Node* node) : node_(node) { std::ranges::copy(node->fields(), values_.begin()); }
+  ~ChangedFields() {
+    for (size_t index = 0; index < owned_count_; ++index) Py_DECREF(owned_[index]);
+  }
+  ChangedFields(const ChangedFields&) = delete;
+  ChangedFields& operator=(const ChangedFields&) = delete;
+
+  // Puts another value into a field, each at most once; false for none, which is an error.
+  bool put(size_t field, Ref value) {
+    if (!value) return false;
+    is_changed_ |= value.get() != values_[field];
+    values_[field] = owned_[owned_count_++] = value.release();
+    return true;
+  }
+
+  // The node of these fields: the one they are from, where all are as they were.
+  PyObject* node() const {
+    if (!is_changed_) return Ref::of(node_->object()).release();
+    return intern(*node_->cls, {values_.data(), node_->fields().size()});
+  }
+
+ private:
+  Node* node_;
+  std::array<PyObject*, kFieldsMax> values_;
+  std::array<PyObject*, kFieldsMax> owned_;
+  size_t owned_count_ = 0;
+  bool is_changed_ = false;
+};
 
 // Adds the base class, and the function that makes classes, to the module.
 bool add_node_type(PyObject* module);

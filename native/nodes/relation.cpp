@@ -69,15 +69,26 @@ class Visit {
   Ref found_;
 };
 
-// relations(plan, *, subqueries=True): every relation once; with `subqueries` also those in expressions.
-PyObject* relations(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"plan", "subqueries", nullptr};
-  PyObject* plan = nullptr;
-  int subqueries = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$p", const_cast<char**>(names), &plan, &subqueries))
-    return nullptr;
-  Visit visit(subqueries != 0);
+// relations(plan): every relation once, also those in expressions; relations_outside_subqueries(plan):
+// without these.
+template <bool kSubqueries>
+PyObject* relations(PyObject*, PyObject* plan) {
+  Visit visit(kSubqueries);
   return visit.visit(plan) ? visit.found() : nullptr;
+}
+
+// relations_among(plan, classes): those that are of such a class.
+PyObject* relations_among(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  Visit visit(true);
+  if (!are_two(count) || !visit.visit(args[0])) return nullptr;
+  const Ref all(visit.found());
+  Ref found(PyList_New(0));
+  for (Py_ssize_t index = 0; found && index < PyList_Size(all.get()); ++index) {
+    PyObject* const rel = PyList_GetItem(all.get(), index);
+    const int is_among = PySequence_Contains(args[1], reinterpret_cast<PyObject*>(Py_TYPE(rel)));
+    if (is_among < 0 || (is_among == 1 && PyList_Append(found.get(), rel) != 0)) return nullptr;
+  }
+  return found.release();
 }
 
 // Finds the relations that several others read.
@@ -133,34 +144,32 @@ PyObject* read_twice(PyObject*, PyObject* args) {
 
 // ---------------------------------------------------------------------------------------------- rebuilding
 
+// The items of a tuple, each as `change` gives it; the tuple itself where they are the same.
+template <class Change>
+Ref each_changed(PyObject* items, const Change& change) {
+  const Py_ssize_t size = tuple_size(items);
+  Ref fresh(PyTuple_New(size));
+  if (!fresh) return fresh;
+  bool is_new = false;
+  for (Py_ssize_t index = 0; index < size; ++index) {
+    PyObject* const old = tuple_item(items, index);
+    PyObject* const item = change(old);
+    if (item == nullptr) return Ref();
+    is_new |= item != old;
+    PyTuple_SetItem(fresh.get(), index, item);
+  }
+  return is_new ? std::move(fresh) : Ref::of(items);
+}
+
 // The node over other inputs, which `next` gives in order; the node itself where they are the same.
 template <class Next>
 PyObject* over_inputs(Node* node, const Next& next) {
-  const std::span<PyObject*> fields = node->fields();
-  std::vector<PyObject*> values(fields.begin(), fields.end());
-  std::vector<Ref> held;
-  bool is_new = false;
+  ChangedFields fields(node);
   for (size_t field : node->cls->inputs) {
-    Ref fresh;
-    if (PyTuple_Check(fields[field])) {
-      const Py_ssize_t size = tuple_size(fields[field]);
-      fresh = Ref(PyTuple_New(size));
-      for (Py_ssize_t index = 0; fresh && index < size; ++index) {
-        PyObject* const old = tuple_item(fields[field], index);
-        Ref item(next(old));
-        if (!item) return nullptr;
-        is_new |= item.get() != old;
-        PyTuple_SetItem(fresh.get(), index, item.release());
-      }
-    } else {
-      fresh = Ref(next(fields[field]));
-      is_new |= fresh.get() != fields[field];
-    }
-    if (!fresh) return nullptr;
-    values[field] = fresh.get();
-    held.push_back(std::move(fresh));
+    PyObject* const old = node->fields()[field];
+    if (!fields.put(field, PyTuple_Check(old) ? each_changed(old, next) : Ref(next(old)))) return nullptr;
   }
-  return is_new ? intern(*node->cls, values) : Ref::of(node->object()).release();
+  return fields.node();
 }
 
 // with_inputs(rel, inputs): the relation over other inputs; of a union there may be fewer or more.
@@ -196,13 +205,16 @@ PyObject* with_subplans(Node* node, const Change& change) {
   return over_inputs(reinterpret_cast<Node*>(inner.get()), change);
 }
 
-// map_subplans(node, change): the node with `change` applied to the plans of subqueries in its expressions.
+// map_subplans(part, change): a node, or each of a tuple, with `change` applied to the plans of subqueries in
+// its expressions.
 PyObject* map_subplans(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  PyObject* change = nullptr;
-  Node* const node = asked_with(args, count, &change);
-  if (node == nullptr) return nullptr;
-  return with_subplans(node,
-                       [&](PyObject* plan) { return PyObject_CallFunctionObjArgs(change, plan, nullptr); });
+  if (!are_two(count)) return nullptr;
+  const auto change = [&](PyObject* plan) { return PyObject_CallFunctionObjArgs(args[1], plan, nullptr); };
+  const auto inside = [&](PyObject* item) {
+    Node* const node = asked(item);
+    return node == nullptr ? nullptr : with_subplans(node, change);
+  };
+  return PyTuple_Check(args[0]) ? each_changed(args[0], inside).release() : inside(args[0]);
 }
 
 // Rebuilds a plan from its leaves up.
@@ -238,8 +250,9 @@ PyObject* map_relations(PyObject*, PyObject* const* args, Py_ssize_t count) {
 
 PyMethodDef functions[] = {
     {"subplans", subplans, METH_O, nullptr},
-    {"relations", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&relations)),
-     METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"relations", relations<true>, METH_O, nullptr},
+    {"relations_outside_subqueries", relations<false>, METH_O, nullptr},
+    {"relations_among", of_two(relations_among), METH_FASTCALL, nullptr},
     {"read_twice", read_twice, METH_VARARGS, nullptr},
     {"with_inputs", of_two(with_inputs), METH_FASTCALL, nullptr},
     {"map_subplans", of_two(map_subplans), METH_FASTCALL, nullptr},

@@ -1,7 +1,8 @@
 #include "nodes/traversal.hpp"
 
 #include <bit>
-#include <unordered_set>
+
+#include "nodes/node_map.hpp"
 
 namespace bireme::nodes {
 
@@ -27,14 +28,20 @@ PyObject* walk(PyObject*, PyObject* object) {
   return found && append_all(found.get(), node) ? found.release() : nullptr;
 }
 
-bool append_flattened(PyObject* list, std::unordered_set<Node*>* seen, Node* node, PyObject* function) {
+bool calls(Node* node, PyObject* function) {
+  return node->cls->role == Role::kCall && PyUnicode_Compare(node->fields()[0], function) == 0;
+}
+
+bool append_flattened(PyObject* list, NodeMap<bool>* seen, Node* node, PyObject* function) {
   const Depth depth;
   if (!depth) return false;
-  if (node->cls->role == Role::kCall && PyUnicode_Compare(node->fields()[0], function) == 0) {
+  if (calls(node, function)) {
     return each_expression(node->fields()[1],
                            [&](Node* part) { return append_flattened(list, seen, part, function); });
   }
-  return !seen->insert(node).second || PyList_Append(list, node->object()) == 0;
+  if (seen->find(node) != nullptr) return true;
+  seen->add(node, true);
+  return PyList_Append(list, node->object()) == 0;
 }
 
 // flattened(node, function): what a call of the function, nested or not, is of.
@@ -44,7 +51,10 @@ PyObject* flattened(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (node == nullptr) return nullptr;
   if (!PyUnicode_Check(function)) return PyErr_Format(PyExc_TypeError, "%R is not a name", function);
   Ref found(PyList_New(0));
-  std::unordered_set<Node*> seen;
+  if (found && !calls(node, function)) {
+    return PyList_Append(found.get(), node->object()) == 0 ? found.release() : nullptr;
+  }
+  NodeMap<bool> seen;
   return found && append_flattened(found.get(), &seen, node, function) ? found.release() : nullptr;
 }
 
@@ -96,6 +106,20 @@ PyObject* mask_of(PyObject*, PyObject* nodes) {
   }
   Ref mask(PyLong_FromUnsignedLongLong(columns));
   return mask && wide ? PyNumber_Or(wide.get(), mask.get()) : mask.release();
+}
+
+// column_positions(exprs): the positions of those expressions of a tuple that are columns, None for others.
+PyObject* column_positions(PyObject*, PyObject* exprs) {
+  if (!PyTuple_Check(exprs)) return PyErr_Format(PyExc_TypeError, "%R is not a tuple", exprs);
+  const Py_ssize_t size = tuple_size(exprs);
+  Ref found(PyTuple_New(size));
+  for (Py_ssize_t index = 0; found && index < size; ++index) {
+    Node* const node = asked(tuple_item(exprs, index));
+    if (node == nullptr) return nullptr;
+    PyObject* const position = node->cls->role == Role::kReference ? node->fields()[0] : Py_None;
+    PyTuple_SetItem(found.get(), index, Ref::of(position).release());
+  }
+  return found.release();
 }
 
 bool append_positions(PyObject* list, uint64_t mask, size_t first) {
@@ -179,43 +203,43 @@ PyObject* with_references(Node* node, const Change& change) {
   return rebuilt(node, [&](Node* part) { return with_references(part, change); });
 }
 
+// A node, or a tuple of nodes, with each reference in it changed.
+template <class Change>
+PyObject* with_all_references(PyObject* part, const Change& change) {
+  if (!PyTuple_Check(part) && asked(part) == nullptr) return nullptr;
+  return changed(part, [&](Node* node) { return with_references(node, change); });
+}
+
 PyObject* moved_to(Node* reference, PyObject* position) {
   if (position == nullptr) return nullptr;
-  const std::span<PyObject*> fields = reference->fields();
-  std::vector<PyObject*> values(fields.begin(), fields.end());
-  values[0] = position;
-  return intern(*reference->cls, values);
+  ChangedFields fields(reference);
+  fields.put(0, Ref::of(position));
+  return fields.node();
 }
 
-// remap(node, positions): with column i moved to positions[i].
+// remap(part, positions): with column i moved to positions[i].
 PyObject* remap(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  PyObject* positions = nullptr;
-  Node* const node = asked_with(args, count, &positions);
-  if (node == nullptr) return nullptr;
-  return with_references(node, [&](Node* reference) {
-    const Ref position(PyObject_GetItem(positions, reference->fields()[0]));
+  if (!are_two(count)) return nullptr;
+  return with_all_references(args[0], [&](Node* reference) {
+    const Ref position(PyObject_GetItem(args[1], reference->fields()[0]));
     return moved_to(reference, position.get());
   });
 }
 
-// shift(node, by): with every column moved by `by` positions.
+// shift(part, by): with every column moved by `by` positions.
 PyObject* shift(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  PyObject* by = nullptr;
-  Node* const node = asked_with(args, count, &by);
-  if (node == nullptr) return nullptr;
-  return with_references(node, [&](Node* reference) {
-    const Ref position(PyNumber_Add(reference->fields()[0], by));
+  if (!are_two(count)) return nullptr;
+  return with_all_references(args[0], [&](Node* reference) {
+    const Ref position(PyNumber_Add(reference->fields()[0], args[1]));
     return moved_to(reference, position.get());
   });
 }
 
-// substitute(node, replacements): with column i replaced by replacements[i].
+// substitute(part, replacements): with column i replaced by replacements[i].
 PyObject* substitute(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  PyObject* replacements = nullptr;
-  Node* const node = asked_with(args, count, &replacements);
-  if (node == nullptr) return nullptr;
-  return with_references(
-      node, [&](Node* reference) { return PyObject_GetItem(replacements, reference->fields()[0]); });
+  if (!are_two(count)) return nullptr;
+  return with_all_references(
+      args[0], [&](Node* reference) { return PyObject_GetItem(args[1], reference->fields()[0]); });
 }
 
 PyMethodDef functions[] = {
@@ -224,6 +248,7 @@ PyMethodDef functions[] = {
     {"column_mask", column_mask, METH_O, nullptr},
     {"flattened", of_two(flattened), METH_FASTCALL, nullptr},
     {"mask_of", mask_of, METH_O, nullptr},
+    {"column_positions", column_positions, METH_O, nullptr},
     {"columns_in", columns_in, METH_O, nullptr},
     {"holds_subquery", holds_subquery, METH_O, nullptr},
     {"holds_decimal128", holds<kHoldsDecimal128>, METH_O, nullptr},
@@ -247,11 +272,13 @@ Node* asked(PyObject* object) {
   return node;
 }
 
+bool are_two(Py_ssize_t count) {
+  if (count != 2) PyErr_Format(PyExc_TypeError, "two arguments are needed, and %zd are given", count);
+  return count == 2;
+}
+
 Node* asked_with(PyObject* const* args, Py_ssize_t count, PyObject** other) {
-  if (count != 2) {
-    PyErr_Format(PyExc_TypeError, "two arguments are needed, and %zd are given", count);
-    return nullptr;
-  }
+  if (!are_two(count)) return nullptr;
   *other = args[1];
   return asked(args[0]);
 }

@@ -4,8 +4,6 @@
 // No traversal of expressions enters the plans of subqueries: these are not among the parts of an expression.
 #pragma once
 
-#include <vector>
-
 #include "nodes/node.hpp"
 
 namespace bireme::nodes {
@@ -88,18 +86,11 @@ PyObject* changed(PyObject* part, const Change& change) {
 
 template <class Change>
 PyObject* rebuilt(Node* node, const Change& change) {
-  const std::span<PyObject*> fields = node->fields();
-  std::vector<PyObject*> values(fields.begin(), fields.end());
-  std::vector<Ref> held;
-  bool is_new = false;
+  ChangedFields fields(node);
   for (size_t part : node->cls->parts) {
-    Ref fresh(changed(fields[part], change));
-    if (!fresh) return nullptr;
-    is_new |= fresh.get() != fields[part];
-    values[part] = fresh.get();
-    held.push_back(std::move(fresh));
+    if (!fields.put(part, Ref(changed(node->fields()[part], change)))) return nullptr;
   }
-  return is_new ? intern(*node->cls, values) : Ref::of(node->object()).release();
+  return fields.node();
 }
 
 }  // namespace bireme::nodes

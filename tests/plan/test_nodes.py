@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bireme.data import node
+from bireme.data.node import column_positions, relations, relations_among, relations_outside_subqueries
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL, FLOAT64, INT64, STRING, DataType, Field, Kind, decimal
-from bireme.plan.expr import Call, Column, Expr, Literal, OuterColumn, ScalarSubquery
+from bireme.plan.expr import Call, Column, Expr, Literal, OuterColumn, ScalarSubquery, SortKey
 from bireme.plan.relation import DependentJoin, Filter, Join, JoinKind, Limit, Rel, Union, Values
 from bireme.plan.tree import column_mask, columns_in, equal, mask_of, remap, shift, substitute, with_inputs
 
@@ -114,6 +115,64 @@ def test_columns_that_are_read_are_known_at_any_position() -> None:
         Column(200, INT64), Column(3, INT64)
     )
     assert column_mask(Literal(1, INT64)) == 0
+
+
+def test_nodes_of_a_tuple_are_changed_one_by_one() -> None:
+    one, two, three = Column(1, INT64), Column(2, INT64), Literal(3, INT64)
+    exprs = (equal(one, two), three, two)
+    assert remap(exprs, {1: 5, 2: 70}) == (equal(Column(5, INT64), Column(70, INT64)), three, Column(70, INT64))
+    assert shift(exprs, 4) == (equal(Column(5, INT64), Column(6, INT64)), three, Column(6, INT64))
+    assert substitute(exprs, [three, two, one]) == (equal(two, one), three, one)
+    keys = (SortKey(two, True), SortKey(one))
+    assert remap(keys, {1: 2, 2: 1}) == (SortKey(one, True), SortKey(two))
+    assert mask_of(keys) == 0b110
+    assert remap(exprs, {1: 1, 2: 2}) is exprs
+    assert remap((), {}) == ()
+    for change in (remap, shift, substitute, node.map_subplans):
+        with pytest.raises(TypeError, match="'x' is not a node"):
+            change("x", 1)  # type: ignore[type-var, arg-type]
+        with pytest.raises(TypeError, match="two arguments are needed, and 1 are given"):
+            change(exprs)  # type: ignore[call-arg]
+
+
+def test_a_class_of_nodes_that_is_derived_in_python_is_one_of_nodes() -> None:
+    class Odd(Column):
+        pass
+
+    with pytest.raises(TypeError, match="has no nodes of its own"):
+        Odd(1, INT64)
+
+
+def test_columns_among_expressions_are_known_by_their_positions() -> None:
+    exprs = (Column(70, INT64), Literal(1, INT64), equal(Column(1, INT64), Column(1, INT64)), Column(0, BOOL))
+    assert column_positions(exprs) == (70, None, None, 0)
+    assert column_positions(()) == ()
+    with pytest.raises(TypeError, match="is not a tuple"):
+        column_positions(list(exprs))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="1 is not a node"):
+        column_positions((1,))  # type: ignore[arg-type]
+
+
+def test_relations_of_some_classes_are_found_also_in_subqueries() -> None:
+    inner = Limit(Values(((Literal(1, INT64),),), Schema((Field("a", INT64),))), 1)
+    outer = Filter(inner.input, equal(ScalarSubquery(inner, INT64), Column(0, INT64)))
+    assert relations(outer) == [inner.input, inner, outer]
+    assert relations_outside_subqueries(outer) == [inner.input, outer]
+    assert relations_among(outer, {Limit, Filter}) == [inner, outer]
+    assert relations_among(outer, ()) == []
+    with pytest.raises(TypeError, match="1 is not a node"):
+        relations_among(1, {Limit})  # type: ignore[arg-type]
+
+
+def test_plans_of_subqueries_are_changed_in_each_node_of_a_tuple() -> None:
+    plan, other = (Values(((Literal(each, INT64),),), Schema((Field("a", INT64),))) for each in (1, 2))
+    subquery = ScalarSubquery(plan, INT64)
+    exprs = (equal(subquery, Column(0, INT64)), Column(1, INT64))
+    changed = (equal(ScalarSubquery(other, INT64), Column(0, INT64)), Column(1, INT64))
+    assert node.map_subplans(exprs, {plan: other}.__getitem__) == changed
+    assert node.map_subplans(exprs, lambda same: same) is exprs
+    with pytest.raises(KeyError):
+        node.map_subplans(exprs, {}.__getitem__)
 
 
 def test_what_is_used_is_found_again_while_others_are_dropped() -> None:

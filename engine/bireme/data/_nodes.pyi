@@ -5,6 +5,7 @@ from enum import EnumMeta
 from typing import Any, TypeVar
 
 _Node = TypeVar("_Node", bound=Node)
+_Part = TypeVar("_Part", bound=Node | tuple[Node, ...])
 _Result = TypeVar("_Result")
 
 class Node:
@@ -64,6 +65,9 @@ def read_twice(plan: Node, among: Container[type] | None = None, /) -> frozenset
 def mask_of(nodes: Iterable[Node], /) -> int:
     """The columns that any of the nodes reads."""
 
+def column_positions(exprs: tuple[Node, ...], /) -> tuple[int | None, ...]:
+    """The positions of the expressions that are columns, None for others."""
+
 def columns_in(mask: int, /) -> list[int]:
     """The positions in a mask, ascending."""
 
@@ -89,18 +93,24 @@ def map_operands(node: _Node, change: Callable[[Any], Any], /) -> _Node:
 def map_expr(node: Node, change: Callable[[Any], _Result], /) -> _Result:
     """The expression rebuilt from the leaves up, every part changed after its operands."""
 
-def remap(node: _Node, positions: Any, /) -> _Node:
-    """The node with column `i` moved to `positions[i]`."""
+def remap(part: _Part, positions: Any, /) -> _Part:
+    """A node, or each of a tuple, with column `i` moved to `positions[i]`."""
 
-def shift(node: _Node, by: int, /) -> _Node: ...
-def substitute(node: Node, replacements: Any, /) -> Any:
-    """The node with column `i` replaced by `replacements[i]`."""
+def shift(part: _Part, by: int, /) -> _Part: ...
+def substitute(part: Node | tuple[Node, ...], replacements: Any, /) -> Any:
+    """A node, or each of a tuple, with column `i` replaced by `replacements[i]`."""
 
 def subplans(node: Node, /) -> tuple[Any, ...]:
     """The plans of the subqueries in the expressions of a node (not of those inside these plans)."""
 
-def relations(plan: Node, *, subqueries: bool = True) -> list[Any]:
-    """Every relation of a plan once, each after those it reads; with `subqueries` also those in expressions."""
+def relations(plan: Node, /) -> list[Any]:
+    """Every relation of a plan once, each after those it reads, plans of subqueries included."""
+
+def relations_among(plan: Node, classes: Container[type], /) -> list[Any]:
+    """Those that are of such a class."""
+
+def relations_outside_subqueries(plan: Node, /) -> list[Any]:
+    """The same without the plans of subqueries."""
 
 def with_inputs(rel: _Node, inputs: Any, /) -> _Node:
     """The relation over other inputs."""
@@ -108,8 +118,8 @@ def with_inputs(rel: _Node, inputs: Any, /) -> _Node:
 def map_relations(plan: Node, change: Callable[[Any], _Result], /) -> _Result:
     """The plan rebuilt from its leaves up, `change` applied once to each relation, also in plans of subqueries."""
 
-def map_subplans(node: _Node, change: Callable[[Any], Any], /) -> _Node:
-    """The node with `change` applied to the plans of subqueries in its expressions."""
+def map_subplans(part: _Part, change: Callable[[Any], Any], /) -> _Part:
+    """A node, or each of a tuple, with `change` applied to the plans of subqueries in its expressions."""
 
 class ChoiceType(EnumMeta):
     """Looks members up like attributes of any other class."""

@@ -307,7 +307,7 @@ def _project(lowering: Lowering, rel: Project) -> Opened:
         opened = lower_join.lower_join(lowering, rel.input, wanted)
         opened.rows = lowering.rows(rel.input)
         places = {old: new for new, old in enumerate(wanted)}
-        exprs = tuple([remap(expr, places) for expr in rel.exprs])
+        exprs = remap(rel.exprs, places)
     else:
         opened = lowering.open(rel.input)
         exprs = rel.exprs

@@ -92,12 +92,12 @@ def _keys_before(opened: Opened, keys: tuple[SortKey, ...]) -> Opened | None:
     if not isinstance(source, ScanSource) or source.row_numbers or len(steps) > 1:
         return None
     predicate: Expr | None = None
-    exprs = [key.expr for key in keys]
+    exprs = tuple([key.expr for key in keys])
     if steps:
         step = steps[0]
         if not isinstance(step, ProgramStep):
             return None
-        predicate, exprs = step.predicate, [substitute(expr, step.exprs) for expr in exprs]
+        predicate, exprs = step.predicate, substitute(exprs, step.exprs)
     read = columns_in(mask_of(exprs if predicate is None else (predicate, *exprs)))
     if not read:
         return None
@@ -108,7 +108,7 @@ def _keys_before(opened: Opened, keys: tuple[SortKey, ...]) -> Opened | None:
     sampled = Opened("sample", scan, [opened.schemas[0].select(read)], after=set(opened.after), rows=opened.rows)
     names = tuple([f"k{at}" for at in range(len(keys))])
     schema = Schema(tuple([Field(name, key.expr.type) for name, key in zip(names, keys, strict=True)]))
-    computed = tuple([remap(expr, places) for expr in exprs])
+    computed = remap(exprs, places)
     sampled.add(ProgramStep(None if predicate is None else remap(predicate, places), computed, names), schema)
     return sampled
 

@@ -58,7 +58,7 @@ def _alike(dag: Dag) -> Mapping[_Question, list[_Reader]]:
         if not isinstance(step, ProgramStep) or step.predicate is None:
             continue
         places = dict(enumerate(source.columns))
-        filters = frozenset([remap(each, places) for each in source.filters])
+        filters = frozenset(remap(source.filters, places))
         question = source.table, source.version, remap(step.predicate, places), filters
         found.setdefault(question, []).append(_Reader(pipeline, source, step))
     return found
@@ -90,7 +90,7 @@ def _reading(reader: _Reader, wanted: Sequence[int], schema: Schema, taken: Edge
     """The pipeline of a reader, with the edge for its table and its condition."""
     pipeline, source, step = reader
     places = {place: wanted.index(column) for place, column in enumerate(source.columns) if column in wanted}
-    exprs = tuple([remap(expr, places) for expr in step.exprs])
+    exprs = remap(step.exprs, places)
     schemas = schema, *pipeline.schemas[1:]
     if is_identity(exprs, schema) and pipeline.schemas[1] == schema:
         return replaced(pipeline, name="shared", source=taken, steps=pipeline.steps[1:], schemas=schemas[1:])

@@ -62,7 +62,7 @@ def _common(
     for pipeline, source in readers:
         places = dict(enumerate(source.columns))
         # Other filters may let a scan skip whole splits, which a shared one could not.
-        filters = frozenset([remap(each, places) for each in source.filters])
+        filters = frozenset(remap(source.filters, places))
         for member in memberships.demands(pipeline):
             if not _goes_before(order, pipeline.id, (memberships.built_by(member.table).id,)):
                 whole = Member(tuple([places[column] for column in member.columns]), member.table)

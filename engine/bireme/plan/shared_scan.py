@@ -58,7 +58,7 @@ def widest(readers: Sequence[Reader]) -> tuple[ScanSource, Schema]:
     columns = tuple(sorted(fields))
     first = readers[0][1]
     moved = {place: columns.index(column) for place, column in enumerate(first.columns)}
-    filters = tuple([remap(each, moved) for each in first.filters])
+    filters = remap(first.filters, moved)
     return ScanSource(first.table, first.version, columns, filters), Schema(tuple([fields[each] for each in columns]))
 
 

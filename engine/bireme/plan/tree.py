@@ -9,11 +9,20 @@ What nodes there are is in `expr` and `relation`; the rules that use this are in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
-from bireme.data.node import Node, map_relations, map_subplans, relations, subplans, with_inputs
+from bireme.data.node import (
+    Node,
+    map_relations,
+    map_subplans,
+    relations,
+    relations_among,
+    relations_outside_subqueries,
+    subplans,
+    with_inputs,
+)
 from bireme.data.schema import Schema
 from bireme.plan.expr import Column, Expr
 from bireme.plan.expr_tree import (
@@ -73,6 +82,7 @@ __all__ = [
     "operands",
     "project",
     "relations",
+    "relations_outside_subqueries",
     "remap",
     "select",
     "shift",
@@ -120,9 +130,11 @@ def select(rel: Rel, positions: Sequence[int]) -> Rel:
     return project(rel, exprs, [fields[position].name for position in positions])
 
 
-def map_where(plan: Rel, concerns: Callable[[Rel], bool], change: Callable[[Rel], Rel]) -> Rel:
-    """`map_relations` by a change that is only about relations of concern; a plan without any is not rebuilt."""
-    return map_relations(plan, change) if any(map(concerns, relations(plan))) else plan
+def map_where(
+    plan: Rel, classes: Container[type[Rel]], concerns: Callable[[Any], bool], change: Callable[[Rel], Rel]
+) -> Rel:
+    """`map_relations` by a change that is only about such relations of some classes; a plan without any stays."""
+    return map_relations(plan, change) if any(map(concerns, relations_among(plan, classes))) else plan
 
 
 def with_plan(expr: Expr, change: Callable[[Rel], Rel]) -> Expr:

@@ -11,16 +11,20 @@ from bireme.plan.expr import Aggregation, SortKey
 from bireme.plan.relation import Aggregate, Rel, Sort
 from bireme.plan.rules.split_distinct import joined_groups
 from bireme.plan.states import sees_order
-from bireme.plan.tree import map_relations
+from bireme.plan.tree import map_where
 
 
 def order_aggregates(plan: Rel, _: PlanContext) -> Rel:
     """`plan` without orders inside aggregates."""
-    return map_relations(plan, _ordered)
+    return map_where(plan, (Aggregate,), _has_order, _ordered)
+
+
+def _has_order(rel: Aggregate) -> bool:
+    return any(call.order for call in rel.aggregates)
 
 
 def _ordered(rel: Rel) -> Rel:
-    if not isinstance(rel, Aggregate) or not any(call.order for call in rel.aggregates):
+    if not isinstance(rel, Aggregate) or not _has_order(rel):
         return rel
     by_order: dict[tuple[SortKey, ...], list[int]] = {}
     indifferent: list[int] = []

@@ -26,7 +26,7 @@ def apply_local(graph: JoinGraph) -> None:
         else:
             local.setdefault(leaf, []).append(predicate.expr)
     for group in graph.classes:
-        if len(set(group.units)) == len(group.units):
+        if len(set(group.members.values())) == len(group.members):
             continue  # no two members read the same units
         for leaf, unit in enumerate(graph.units):
             if unit.attachment is None:
@@ -51,7 +51,7 @@ def _filtered(rel: Rel, parts: list[Expr]) -> Rel:
 
 
 def _members_within(group: EqualityClass, units: int) -> list[Expr]:
-    return [member for member, read in zip(group.members, group.units, strict=True) if not read & ~units]
+    return [member for member, read in group.members.items() if not read & ~units]
 
 
 def build(graph: JoinGraph, order: Step, names: tuple[str, ...]) -> Rel:
@@ -60,7 +60,7 @@ def build(graph: JoinGraph, order: Step, names: tuple[str, ...]) -> Rel:
     rel, positions = _Build(graph).step(order)
     constant = [predicate.expr for predicate in graph.predicates if not predicate.units]
     rel = tree.filtered(rel, constant)
-    return tree.project(rel, [tree.remap(output, positions) for output in graph.outputs], names)
+    return tree.project(rel, tree.remap(graph.outputs, positions), names)
 
 
 def _sort_members(graph: JoinGraph, order: Step) -> None:
@@ -74,8 +74,7 @@ def _sort_members(graph: JoinGraph, order: Step) -> None:
         return rank, tree.column_mask(pair[0])
 
     for group in graph.classes:
-        pairs = sorted(zip(group.members, group.units, strict=True), key=place)
-        group.members, group.units = [member for member, _ in pairs], [units for _, units in pairs]
+        group.members = dict(sorted(group.members.items(), key=place))
 
 
 def _rank(step: Step, ranks: dict[int, int]) -> None:
@@ -93,7 +92,7 @@ class _Build:
         self._graph = graph
         # What all members of a class read together, and whether one of them reads several units.
         self._classes = [
-            (group, reduce(or_, group.units), any(units & (units - 1) for units in group.units))
+            (group, reduce(or_, group.members.values()), any(units & (units - 1) for units in group.members.values()))
             for group in graph.classes
         ]
 
@@ -214,9 +213,7 @@ def _new_members(group: EqualityClass, first: int, second: int) -> list[Expr]:
     """Members that read units of both sets."""
     both = first | second
     return [
-        member
-        for member, units in zip(group.members, group.units, strict=True)
-        if not units & ~both and units & ~first and units & ~second
+        member for member, units in group.members.items() if not units & ~both and units & ~first and units & ~second
     ]
 
 

@@ -64,8 +64,7 @@ class Unit:
 class EqualityClass:
     """Expressions that are equal in every row of the result, with the units that must have met to compute each."""
 
-    members: list[Expr]
-    units: list[int]
+    members: dict[Expr, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,17 +146,15 @@ class JoinGraph:
         first, second = self._class_of(left, left_units), self._class_of(right, right_units)
         if first is second:
             return
-        for member, units in zip(second.members, second.units, strict=True):
-            if not any(member is known for known in first.members):
-                first.members.append(member)
-                first.units.append(units)
+        for member, units in second.members.items():
+            first.members.setdefault(member, units)
         self.classes.remove(second)
 
     def _class_of(self, expr: Expr, units: int) -> EqualityClass:
         for group in self.classes:
-            if any(expr is member for member in group.members):
+            if expr in group.members:
                 return group
-        made = EqualityClass([expr], [units])
+        made = EqualityClass({expr: units})
         self.classes.append(made)
         return made
 
@@ -198,7 +195,7 @@ class _Extraction:
                 return outputs, shape
             case Project():
                 outputs, shape = self.walk(rel.input)
-                return tuple([tree.substitute(expr, outputs) for expr in rel.exprs]), shape
+                return tree.substitute(rel.exprs, outputs), shape
             case Join() if rel.kind in _ATTACHED:
                 return self._attach(rel)
             case Join():
@@ -246,7 +243,7 @@ class _Extraction:
         start = self.graph.width
         extra = tree.all_columns(right.schema, start)
         both = (*extra, *outputs) if mirrored else (*outputs, *extra)
-        keys = tuple([tree.substitute(key, outputs) for key in kept_keys])
+        keys = tree.substitute(kept_keys, outputs)
         residual = None if rel.residual is None else tree.substitute(rel.residual, both)
         marked = rel.kind is JoinKind.MARK
         tested = keys if residual is None else (*keys, residual)

@@ -70,7 +70,7 @@ def _keys(graph: JoinGraph, number: int) -> Iterator[tuple[Expr, int, bool]]:
                     yield left, right.index, index < attachment.null_equal_count
         return
     for group in graph.classes:
-        for member, units in zip(group.members, group.units, strict=True):
+        for member, units in group.members.items():
             if units == 1 << number and isinstance(member, Column):
                 yield member, member.index - unit.start, False
 
@@ -109,7 +109,7 @@ def _best_reducer(
 ) -> tuple[_Reducer | None, float]:
     """The reducer that leaves the fewest keys, if it is worth its reading, and the share of keys it leaves."""
     grouped = estimator.expression(path.grouping.input, path.key)
-    read = max([estimator.rows(rel) for rel in tree.relations(path.grouping.input, subqueries=False)])
+    read = max([estimator.rows(rel) for rel in tree.relations_outside_subqueries(path.grouping.input)])
     best: _Reducer | None = None
     best_share = _KEPT_SHARE_MAX
     for reducer in _reducers(graph, number, key):
@@ -127,8 +127,8 @@ def _reducers(graph: JoinGraph, number: int, key: Expr) -> Iterator[_Reducer]:
     """Tables that hold `key`, in every row of the result, among the values of a column."""
     equals = [] if may_raise(key) else [(key, graph.units_read(key))]
     for group in graph.classes:
-        if any(key is member for member in group.members):
-            equals = list(zip(group.members, group.units, strict=True))
+        if key in group.members:
+            equals = list(group.members.items())
     for member, units in equals:
         leaf = units.bit_length() - 1
         if units == 1 << leaf and leaf != number and graph.units[leaf].attachment is None:
@@ -158,7 +158,7 @@ def _is_reduced(grouping: Aggregate, reducer: _Reducer) -> bool:
     keys = _key_values(reducer)
     return any(
         isinstance(rel, Join) and rel.kind is JoinKind.SEMI and rel.right is keys
-        for rel in tree.relations(grouping.input, subqueries=False)
+        for rel in tree.relations_outside_subqueries(grouping.input)
     )
 
 

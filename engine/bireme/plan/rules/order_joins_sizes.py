@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import combinations
+from operator import itemgetter
 from typing import Final
 
 from bireme.plan import tree
@@ -126,7 +127,7 @@ def attach(graph: JoinGraph, index: int, left: Rel, positions: dict[int, int]) -
         left,
         attachment.right,
         attachment.kind,
-        tuple([tree.remap(key, positions) for key in attachment.left_keys]),
+        tree.remap(attachment.left_keys, positions),
         attachment.right_keys,
         None if attachment.residual is None else tree.remap(attachment.residual, with_right),
         attachment.null_equal_count,
@@ -153,7 +154,7 @@ def _neighbours(graph: JoinGraph) -> list[int]:
     groups = [predicate_.units for predicate_ in graph.predicates]
     for group in graph.classes:
         union = 0
-        for units in group.units:
+        for units in group.members.values():
             union |= units
         groups.append(union)
     for index, unit in enumerate(graph.units):
@@ -168,7 +169,7 @@ def _neighbours(graph: JoinGraph) -> list[int]:
 def _class_domains(graph: JoinGraph, estimator: Estimator, group: EqualityClass) -> list[tuple[int, float]]:
     """For each set of units with a member, the logarithm of the size of its domain; ascending."""
     columns = []
-    for member, units in zip(group.members, group.units, strict=True):
+    for member, units in group.members.items():
         unit = graph.units[units.bit_length() - 1]
         if units & (units - 1) == 0 and unit.attachment is None:
             columns.append((units, estimator.expression(unit.rel, tree.shift(member, -unit.start))))
@@ -183,7 +184,7 @@ def _class_domains(graph: JoinGraph, estimator: Estimator, group: EqualityClass)
             if key.unique and key is not column and not column.unique and overlap(column, key) > 0.99:
                 domain = max(min(domain, key.domain), 1.0)
         found[units] = min(found.get(units, domain), domain)
-    return sorted([(units, math.log(domain)) for units, domain in found.items()], key=lambda item: item[1])
+    return sorted([(units, math.log(domain)) for units, domain in found.items()], key=itemgetter(1))
 
 
 def _corrections(graph: JoinGraph, estimator: Estimator) -> list[tuple[int, float]]:
@@ -223,7 +224,7 @@ def _leaf_members(graph: JoinGraph) -> dict[int, dict[int, Expr]]:
     """By leaf and class, the first member that reads this leaf alone, over its own columns."""
     found: dict[int, dict[int, Expr]] = {}
     for number, group in enumerate(graph.classes):
-        for member, units in zip(group.members, group.units, strict=True):
+        for member, units in group.members.items():
             leaf = units.bit_length() - 1
             unit = graph.units[leaf]
             if units == 1 << leaf and unit.attachment is None:

@@ -21,12 +21,12 @@ from bireme.plan.tree import all_columns, map_where
 def share_sums(plan: Rel, context: PlanContext) -> Rel:
     """`plan` with such sums shared."""
     bounds = context.bounds
-    return map_where(plan, _is_shared, lambda rel: _shared(rel, bounds))
+    return map_where(plan, (Aggregate,), _is_shared, lambda rel: _shared(rel, bounds))
 
 
-def _is_shared(rel: Rel) -> bool:
+def _is_shared(rel: Aggregate) -> bool:
     """Whether there are sums enough to share."""
-    return rel.__class__ is Aggregate and len(rel.aggregates) > 2
+    return len(rel.aggregates) > 2
 
 
 class _Shifted(NamedTuple):

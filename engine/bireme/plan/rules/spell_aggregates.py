@@ -28,11 +28,11 @@ _KEEP_DISTINCT: Final = frozenset({"string_agg", "array_agg", "first", "last", "
 
 def spell_aggregates(plan: Rel, _: PlanContext) -> Rel:
     """`plan` without aggregates that are spelt by others."""
-    return map_where(plan, _may_be_spelt, _spelt)
+    return map_where(plan, (Aggregate,), _may_be_spelt, _spelt)
 
 
-def _may_be_spelt(rel: Rel) -> bool:
-    return rel.__class__ is Aggregate and any(call.function in _SPELLERS for call in rel.aggregates)
+def _may_be_spelt(rel: Aggregate) -> bool:
+    return any(call.function in _SPELLERS for call in rel.aggregates)
 
 
 def _spelt(rel: Rel) -> Rel:

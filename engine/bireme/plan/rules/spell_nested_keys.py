@@ -20,11 +20,13 @@ from bireme.plan.tree import all_columns, map_where
 
 # Aggregates that give one of the values that they compare.
 _CHOOSING: Final = frozenset({"min", "max", "mode"})
+# Relations with keys.
+_KEYED: Final = frozenset({Sort, Join, Aggregate, Window})
 
 
 def spell_nested_keys(plan: Rel, _: PlanContext) -> Rel:
     """`plan` without keys that are lists or structs."""
-    return map_where(plan, _has_nested_keys, _spelt) if holds_nested(plan) else plan
+    return map_where(plan, _KEYED, _has_nested_keys, _spelt) if holds_nested(plan) else plan
 
 
 def _has_nested_keys(rel: Rel) -> bool:

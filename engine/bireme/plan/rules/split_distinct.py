@@ -31,18 +31,14 @@ _ZERO: Final = Literal(0, INT64)
 
 def split_distinct(plan: Rel, _: PlanContext) -> Rel:
     """`plan` with only plain aggregates."""
-    return map_where(plan, _is_split, _split)
+    return map_where(plan, (Aggregate, Window), _is_split, _split)
 
 
-def _is_split(rel: Rel) -> bool:
+def _is_split(rel: Aggregate | Window) -> bool:
     """Whether there may be anything to do."""
-    if rel.__class__ is Aggregate:
-        if rel.grouping_sets is not None:
-            return True
-        for call in rel.aggregates:
-            if call.distinct or call.filter is not None:
-                return True
-    return rel.__class__ is Window
+    if isinstance(rel, Window) or rel.grouping_sets is not None:
+        return True
+    return any(call.distinct or call.filter is not None for call in rel.aggregates)
 
 
 def _split(rel: Rel) -> Rel:

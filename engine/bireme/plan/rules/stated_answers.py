@@ -32,7 +32,7 @@ Order = tuple[int, bool]
 
 def stated_answers(plan: Rel, context: PlanContext) -> Rel:
     """`plan` without scans that are read only to count rows, or to find values that few splits can hold."""
-    return map_where(plan, _is_of_a_table, lambda rel: _answered(rel, context))
+    return map_where(plan, (Aggregate,), _is_of_a_table, lambda rel: _answered(rel, context))
 
 
 def _is_of_a_table(rel: Rel) -> TypeGuard[Aggregate]:

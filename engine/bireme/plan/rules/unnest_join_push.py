@@ -106,7 +106,7 @@ def rearranged(pushed: Pushed, order: list[int]) -> Pushed:
     whole = [*order, *behind]
     where = {position: index for index, position in enumerate(whole)}
     keys = tuple([Key(key.term, where[key.position], key.strict) for key in pushed.keys])
-    residual = tuple([remap(part, where) for part in pushed.residual])
+    residual = remap(pushed.residual, where)
     return replace(pushed, rel=select(pushed.rel, whole), width=len(order), keys=keys, residual=residual)
 
 

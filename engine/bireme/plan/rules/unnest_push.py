@@ -187,7 +187,7 @@ class Pusher:
         extra_names = [pushed.rel.schema.fields[column.index].name for column in extra if isinstance(column, Column)]
         moved = Project(pushed.rel, (*exprs, *extra), (*names, *extra_names))
         keys = tuple([Key(key.term, positions[key.position], key.strict) for key in pushed.keys])
-        residual = tuple([remap(part, positions) for part in pushed.residual])
+        residual = remap(pushed.residual, positions)
         return Pushed(moved, len(exprs), keys, residual, default, pushed.at_most_one)
 
     def _aggregate(self, rel: Aggregate) -> Pushed:
@@ -271,7 +271,7 @@ class Pusher:
         moved = select(unnested, [*range(kept), *range(end, end + own), *range(kept, end)])
         where = {position: made + index for index, position in enumerate(behind)}
         keys = tuple([Key(key.term, where[key.position], key.strict) for key in pushed.keys])
-        residual = tuple([remap(part, where) for part in pushed.residual])
+        residual = remap(pushed.residual, where)
         return Pushed(moved, made, keys, residual)
 
     def _union(self, rel: Union) -> Pushed:

@@ -57,7 +57,7 @@ def chain_of(estimator: Estimator, rel: Rel) -> Chain | None:
             return Chain(
                 below.scan,
                 below.conditions,
-                rel.exprs if outputs is None else tuple([tree.substitute(e, outputs) for e in rel.exprs]),
+                rel.exprs if outputs is None else tree.substitute(rel.exprs, outputs),
             )
         case _:
             return None
