@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from bireme.data.ids import EdgeId
-from bireme.data.node import Node, node
-from bireme.plan.expr import Column, Expr
+from bireme.data.node import Node, column_positions, node
+from bireme.plan.expr import Expr
 from bireme.plan.physical import (
     AssumeStep,
     BuildSink,
@@ -95,7 +95,7 @@ class Memberships:
     def __init__(self, dag: Dag) -> None:
         self._dag = dag
         self._tables = {
-            pipeline.sink.table: _Table(pipeline, _positions(pipeline.sink.keys))
+            pipeline.sink.table: _Table(pipeline, column_positions(pipeline.sink.keys))
             for pipeline in dag.pipelines
             if isinstance(pipeline.sink, BuildSink)
         }
@@ -142,7 +142,7 @@ class Memberships:
         """What rows are members of that match in `table` by `keys`."""
         known = self._matching.get((table, keys, null_equal_count))
         if known is None:
-            known = self._members(table, _positions(keys))
+            known = self._members(table, column_positions(keys))
             if null_equal_count:
                 # NULLs that equal each other are members of the table, but not as a lookup sees it.
                 known = frozenset([each for each in known if each.table != table])
@@ -214,7 +214,7 @@ class Memberships:
         """Columns of the stream and of the build side that are equal in every pair of rows."""
         known = self._equal_columns.get(step)
         if known is None:
-            pairs = zip(_positions(step.keys), self._tables[step.table].keys, strict=True)
+            pairs = zip(column_positions(step.keys), self._tables[step.table].keys, strict=True)
             known = [(stream, build) for stream, build in pairs if stream is not None and build is not None]
             self._equal_columns[step] = known
         return known
@@ -301,14 +301,9 @@ def scans(dag: Dag) -> list[tuple[Pipeline, ScanSource]]:
     return [(pipeline, pipeline.source) for pipeline in dag.pipelines if isinstance(pipeline.source, ScanSource)]
 
 
-def _positions(exprs: tuple[Expr, ...]) -> tuple[int | None, ...]:
-    """Where the expressions that are columns stand."""
-    return tuple([expr.index if isinstance(expr, Column) else None for expr in exprs])
-
-
 def _copies(exprs: tuple[Expr, ...]) -> list[tuple[int, int]]:
     """The outputs that are columns of the input: positions after and before."""
-    return [(new, expr.index) for new, expr in enumerate(exprs) if isinstance(expr, Column)]
+    return [(new, old) for new, old in enumerate(column_positions(exprs)) if old is not None]
 
 
 def _moved(members: Members, places: Mapping[int, int]) -> Members:

@@ -7,14 +7,15 @@ subqueries keep their exact columns. Relations may be left without columns; thei
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
+from bireme.data.node import column_positions, holds_dependent
 from bireme.data.schema import Schema
 from bireme.errors import EngineBug
 from bireme.plan.context import PlanContext
-from bireme.plan.expr import Aggregation, Column, Expr, Literal
+from bireme.plan.expr import Aggregation, Column, Expr, Literal, SortKey, WindowCall
 from bireme.plan.relation import (
     Aggregate,
     Assume,
@@ -32,13 +33,11 @@ from bireme.plan.relation import (
     Values,
     Window,
 )
+from bireme.plan.rules.columns_asked import ASKED, asked_by_any
 from bireme.plan.rules.share import shared
 from bireme.plan.tree import (
-    column_mask,
     columns_in,
-    holds_subquery,
-    map_expr,
-    map_operands,
+    map_subplans,
     mask_of,
     operands,
     project,
@@ -46,7 +45,6 @@ from bireme.plan.tree import (
     remap,
     subplans,
     substitute,
-    with_plan,
 )
 
 Positions = Mapping[int, int]
@@ -69,6 +67,8 @@ class Form(NamedTuple):
     positions: Positions
 
 
+_Part = TypeVar("_Part", bound=Expr | SortKey | tuple[Expr | Aggregation | SortKey | WindowCall, ...])
+
 _ONE_ROW: Final = Values(((),), Schema(()))
 
 
@@ -86,6 +86,7 @@ class _Pruning:
 
     def __init__(self, plan: Rel) -> None:
         order = relations(plan)
+        self._has_subqueries = holds_dependent(plan)
         self._run_once = shared(plan)
         self._wanted: dict[Rel, dict[int, None]] = {rel: {} for rel in order}
         self._wanted[plan][_everything(plan)] = None
@@ -94,8 +95,11 @@ class _Pruning:
             self._ask(rel)
         self._made: dict[tuple[Rel, int], Form] = {}
         for rel in order:
+            rebuild = _REBUILD.get(rel.__class__)
+            if rebuild is None:
+                raise EngineBug(f"columns of {type(rel).__name__} cannot be pruned")
             for wanted in self._wanted[rel]:
-                self._made[rel, wanted] = self._rebuild(rel, wanted)
+                self._made[rel, wanted] = rebuild(self, rel, wanted)
 
     # --------------------------------------------------------------------------------- what is needed
 
@@ -106,11 +110,12 @@ class _Pruning:
             for mask in self._wanted[rel]:
                 union |= mask
             self._wanted[rel] = {union: None}
-        for inner in subplans(rel):
-            self._wanted[inner][_everything(inner)] = None
+        if self._has_subqueries:
+            for inner in subplans(rel):
+                self._wanted[inner][_everything(inner)] = None
+        asked = ASKED.get(rel.__class__, asked_by_any)
         for wanted in self._wanted[rel]:
-            masks = _asked(rel, wanted)
-            self._below[rel, wanted] = masks
+            masks = self._below[rel, wanted] = asked(rel, wanted)
             for source, mask in zip(rel.inputs, masks, strict=True):
                 self._wanted[source][mask] = None
 
@@ -126,9 +131,9 @@ class _Pruning:
         """The new form of `rel` with all its columns, in order, under their names."""
         _, form = self._form(rel, _everything(rel))
         made, fields = form.rel, rel.schema.fields
-        exprs: list[Expr] = [Column(form.positions[index], field.type) for index, field in enumerate(fields)]
+        exprs = tuple([Column(form.positions[index], field.type) for index, field in enumerate(fields)])
         if isinstance(made, Project):
-            return project(made.input, [substitute(expr, made.exprs) for expr in exprs], rel.schema.names)
+            return project(made.input, substitute(exprs, made.exprs), rel.schema.names)
         return project(made, exprs, rel.schema.names)
 
     def _loose(self, rel: Rel, wanted: int, index: int = 0) -> Form:
@@ -157,82 +162,78 @@ class _Pruning:
         positions = {each: where[form.positions[each]] for each in kept}
         return Form(Project(form.rel, exprs, names), len(first), positions)
 
-    def _expr(self, expr: Expr, positions: Positions) -> Expr:
-        moved = remap(expr, positions)
-        if holds_subquery(moved):
-            return map_expr(moved, lambda part: with_plan(part, self.exact))
-        return moved
+    def _moved(self, part: _Part, positions: Positions) -> _Part:
+        """A part of a relation over the columns at their new places, with the plans of its subqueries pruned."""
+        moved = remap(part, positions)
+        return map_subplans(moved, self.exact) if self._has_subqueries else moved
 
-    def _rebuild(self, rel: Rel, wanted: int) -> Form:
-        match rel:
-            case Scan():
-                return _scan(rel, wanted)
-            case Join():
-                return self._join(rel, wanted)
-            case Project():
-                return self._project(rel, wanted)
-            case Filter():
-                form = (self._tight if isinstance(rel.input, Join) else self._loose)(rel, wanted)
-                return Form(Filter(form.rel, self._expr(rel.predicate, form.positions)), form.width, form.positions)
-            case Values(rows):
-                kept = columns_in(wanted)
-                values = tuple([tuple([row[index] for index in kept]) for row in rows])
-                return Form(Values(values, rel.schema.select(kept)), len(kept), _compact(wanted))
-            case Aggregate():
-                return self._aggregate(rel, wanted)
-            case Window():
-                return self._window(rel, wanted)
-            case Sort(_, keys, limit, offset):
-                form = self._tight(rel, wanted)
-                moved = tuple([map_operands(key, lambda expr: self._expr(expr, form.positions)) for key in keys])
-                return form._replace(rel=Sort(form.rel, moved, limit, offset))
-            case Limit(_, limit, offset):
-                form = self._tight(rel, wanted)
-                return form._replace(rel=Limit(form.rel, limit, offset))
-            case Union():
-                return self._union(rel, wanted)
-            case Unnest():
-                return self._unnest(rel, wanted)
-            case RowNumbers():
-                form = self._loose(rel, wanted)
-                assert isinstance(form.rel, Scan)
-                positions = {**form.positions, len(rel.input.columns): form.width}
-                return Form(RowNumbers(form.rel), form.width + 1, positions)
-            case Assume(_, one, other):
-                form = self._tight(rel, wanted)
-                return form._replace(rel=Assume(form.rel, form.positions[one], form.positions[other]))
-        raise EngineBug(f"columns of {type(rel).__name__} cannot be pruned")
+    def _scan(self, rel: Scan, wanted: int) -> Form:
+        read = wanted | mask_of(rel.filters)
+        kept = columns_in(read)
+        positions = _compact(read)
+        columns = tuple([rel.columns[index] for index in kept])
+        filters = remap(rel.filters, positions)
+        return Form(Scan(rel.table, rel.version, rel.table_schema, columns, filters), len(kept), positions)
+
+    def _values(self, rel: Values, wanted: int) -> Form:
+        kept = columns_in(wanted)
+        values = tuple([tuple([row[index] for index in kept]) for row in rel.rows])
+        return Form(Values(values, rel.schema.select(kept)), len(kept), _compact(wanted))
+
+    def _of_input(self, rel: Filter | Aggregate, wanted: int) -> Form:
+        """The input of what may be given more than it asked for, but not by a join."""
+        return self._tight(rel, wanted) if rel.input.__class__ is Join else self._loose(rel, wanted)
+
+    def _filter(self, rel: Filter, wanted: int) -> Form:
+        source, width, positions = self._of_input(rel, wanted)
+        return Form(Filter(source, self._moved(rel.predicate, positions)), width, positions)
+
+    def _sort(self, rel: Sort, wanted: int) -> Form:
+        source, width, positions = self._tight(rel, wanted)
+        return Form(Sort(source, self._moved(rel.keys, positions), rel.limit, rel.offset), width, positions)
+
+    def _limit(self, rel: Limit, wanted: int) -> Form:
+        source, width, positions = self._tight(rel, wanted)
+        return Form(Limit(source, rel.limit, rel.offset), width, positions)
+
+    def _row_numbers(self, rel: RowNumbers, wanted: int) -> Form:
+        source, width, positions = self._loose(rel, wanted)
+        assert isinstance(source, Scan)
+        return Form(RowNumbers(source), width + 1, {**positions, len(rel.input.columns): width})
+
+    def _assume(self, rel: Assume, wanted: int) -> Form:
+        source, width, positions = self._tight(rel, wanted)
+        return Form(Assume(source, positions[rel.one], positions[rel.other]), width, positions)
 
     def _project(self, rel: Project, wanted: int) -> Form:
         kept = columns_in(wanted)
         source, width, below = self._loose(rel, wanted)
-        exprs = [self._expr(rel.exprs[index], below) for index in kept]
-        if all(expr.__class__ is Column for expr in exprs):
-            return Form(source, width, {i: expr.index for i, expr in zip(kept, exprs, strict=True)})  # type: ignore[attr-defined]
+        exprs = self._moved(tuple([rel.exprs[index] for index in kept]), below)
+        places = column_positions(exprs)
+        if None not in places:
+            return Form(source, width, dict(zip(kept, places, strict=True)))  # type: ignore[arg-type]
         if isinstance(source, Project) and _may_merge(source, exprs):
-            exprs = [substitute(expr, source.exprs) for expr in exprs]
+            exprs = substitute(exprs, source.exprs)
             source = source.input
-        made = Project(source, tuple(exprs), tuple([rel.names[index] for index in kept]))
+        made = Project(source, exprs, tuple([rel.names[index] for index in kept]))
         return Form(made, len(kept), _compact(wanted))
 
     def _join(self, rel: Join, wanted: int) -> Form:
         left, width, in_left = self._tight(rel, wanted, 0)
         right, right_width, in_right = self._tight(rel, wanted, 1)
-        old = len(rel.left.schema)
-        across = {old + index: width + position for index, position in in_right.items()}
-        both = {**in_left, **across}
-        residual = None if rel.residual is None else self._expr(rel.residual, both)
+        old = len(rel.left.schema.fields)
+        both = {**in_left, **{old + index: width + position for index, position in in_right.items()}}
         joined = Join(
             left,
             right,
             rel.kind,
-            tuple([self._expr(key, in_left) for key in rel.left_keys]),
-            tuple([self._expr(key, in_right) for key in rel.right_keys]),
-            residual,
+            self._moved(rel.left_keys, in_left),
+            self._moved(rel.right_keys, in_right),
+            None if rel.residual is None else self._moved(rel.residual, both),
             rel.null_equal_count,
             rel.null_aware,
         )
-        if rel.kind in (JoinKind.SEMI, JoinKind.ANTI):
+        if rel.kind is JoinKind.SEMI or rel.kind is JoinKind.ANTI:
             return Form(joined, width, in_left)
         if rel.kind is JoinKind.MARK:
             return Form(joined, width + 1, {**in_left, old: width})
@@ -240,14 +241,14 @@ class _Pruning:
 
     def _aggregate(self, rel: Aggregate, wanted: int) -> Form:
         width = len(rel.keys)
-        form = (self._tight if isinstance(rel.input, Join) else self._loose)(rel, wanted)
+        source, _, positions = self._of_input(rel, wanted)
         kept = [index for index in range(len(rel.aggregates)) if wanted >> width + index & 1]
         if not width and not kept and rel.grouping_sets is None:
             return Form(_ONE_ROW, 0, {})
         grouped = Aggregate(
-            form.rel,
-            tuple([self._expr(key, form.positions) for key in rel.keys]),
-            tuple([map_operands(rel.aggregates[i], lambda e: self._expr(e, form.positions)) for i in kept]),
+            source,
+            self._moved(rel.keys, positions),
+            self._moved(tuple([rel.aggregates[index] for index in kept]), positions),
             (*rel.names[:width], *[rel.names[width + index] for index in kept]),
             rel.grouping_sets,
         )
@@ -262,7 +263,7 @@ class _Pruning:
         kept = [index for index in range(len(rel.calls)) if wanted >> width + index & 1]
         if not kept:
             return form
-        calls = tuple([map_operands(rel.calls[i], lambda e: self._expr(e, form.positions)) for i in kept])
+        calls = self._moved(tuple([rel.calls[index] for index in kept]), form.positions)
         added = {width + index: form.width + place for place, index in enumerate(kept)}
         made = Window(form.rel, calls, tuple([rel.names[index] for index in kept]))
         return Form(made, form.width + len(kept), {**form.positions, **added})
@@ -287,67 +288,32 @@ class _Pruning:
             if width == len(kept) and all(positions[each] == place for place, each in enumerate(kept)):
                 sources.append(made)
                 continue
-            exprs: list[Expr] = [Column(positions[each], fields[each].type) for each in kept]
+            exprs: tuple[Expr, ...] = tuple([Column(positions[each], fields[each].type) for each in kept])
             if isinstance(made, Project):
-                exprs, made = [substitute(expr, made.exprs) for expr in exprs], made.input
-            sources.append(Project(made, tuple(exprs), names))
+                exprs, made = substitute(exprs, made.exprs), made.input
+            sources.append(Project(made, exprs, names))
         return Form(Union(tuple(sources)), len(kept), _compact(wanted))
 
 
-def _asked(rel: Rel, wanted: int) -> tuple[int, ...]:
-    """The columns of its inputs that `rel` needs to give `wanted`."""
-    match rel:
-        case Scan():
-            return ()
-        case Join():
-            return _asked_by_join(rel, wanted)
-        case Project():
-            return (mask_of([rel.exprs[index] for index in columns_in(wanted)]),)
-        case Filter():
-            return (wanted | column_mask(rel.predicate),)
-        case Aggregate():
-            parts = [part for call in _kept_calls(rel, wanted) for part in operands(call)]
-            return (mask_of([*rel.keys, *parts]),)
-        case Sort():
-            return (wanted | mask_of([key.expr for key in rel.keys]),)
-        case Window(source, calls):
-            width = len(source.schema)
-            kept = [call for index, call in enumerate(calls, start=width) if wanted >> index & 1]
-            own = mask_of([part for call in kept for part in operands(call)])
-            return (own | wanted & ((1 << width) - 1),)
-        case Unnest(_, unnest_kept, lists):
-            read = [place for index, place in enumerate(unnest_kept) if wanted >> index & 1]
-            return (sum({1 << place for place in (*read, *lists)}),)
-        case RowNumbers(source):
-            return (wanted & ((1 << len(source.columns)) - 1),)
-        case Assume(_, one, other):
-            return (wanted | 1 << one | 1 << other,)
-    return tuple([wanted for _ in rel.inputs])
-
-
-def _asked_by_join(rel: Join, wanted: int) -> tuple[int, int]:
-    width = len(rel.left.schema)
-    both = wanted if rel.kind is not JoinKind.MARK else wanted & ((1 << width) - 1)
-    if rel.residual is not None:
-        both |= column_mask(rel.residual)
-    return both & ((1 << width) - 1) | mask_of(rel.left_keys), both >> width | mask_of(rel.right_keys)
+_REBUILD: Final[Mapping[type[Rel], Callable[[_Pruning, Any, int], Form]]] = {
+    Scan: _Pruning._scan,
+    Values: _Pruning._values,
+    Filter: _Pruning._filter,
+    Project: _Pruning._project,
+    Join: _Pruning._join,
+    Aggregate: _Pruning._aggregate,
+    Window: _Pruning._window,
+    Sort: _Pruning._sort,
+    Limit: _Pruning._limit,
+    Union: _Pruning._union,
+    Unnest: _Pruning._unnest,
+    RowNumbers: _Pruning._row_numbers,
+    Assume: _Pruning._assume,
+}
 
 
 def _everything(rel: Rel) -> int:
-    return (1 << len(rel.schema)) - 1
-
-
-def _scan(rel: Scan, wanted: int) -> Form:
-    read = wanted | mask_of(rel.filters)
-    kept = columns_in(read)
-    positions = _compact(read)
-    columns = tuple([rel.columns[index] for index in kept])
-    filters = tuple([remap(part, positions) for part in rel.filters])
-    return Form(Scan(rel.table, rel.version, rel.table_schema, columns, filters), len(kept), positions)
-
-
-def _kept_calls(rel: Aggregate, wanted: int) -> list[Aggregation]:
-    return [call for index, call in enumerate(rel.aggregates, start=len(rel.keys)) if wanted >> index & 1]
+    return (1 << len(rel.schema.fields)) - 1
 
 
 def _may_merge(inner: Project, outer: Sequence[Expr]) -> bool:
