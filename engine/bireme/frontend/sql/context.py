@@ -214,7 +214,7 @@ class Context:
             if handler is None:
                 raise Unsupported(f"{_kind(node)} is not supported")
             function, known = handler
-            if not node.args.keys() <= known:
+            if not known.issuperset(node.args):
                 check_arguments(node, known)
             return function(node, self)
         except QueryError as error:

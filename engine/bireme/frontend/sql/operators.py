@@ -37,10 +37,10 @@ def column(node: Node, context: Context) -> Expr:
         if name.__class__ is exp.Star:
             raise ClauseFault("a star can only stand alone in a select list, or in count(*)")
         raise Unsupported("only plain names of columns are supported")
-    around = [part for part in (args.get("catalog"), args.get("db"), args.get("table")) if part is not None]
-    own = name.args["this"].lower()
-    if not around:
-        return context.column(own, None, node)
+    catalog, schema, relation = args.get("catalog"), args.get("db"), args.get("table")
+    if relation is None and schema is None and catalog is None:
+        return context.column(name.args["this"].lower(), None, node)
+    around = [part for part in (catalog, schema, relation) if part is not None]
     return path([part.name for part in (*around, name)], node, context)
 
 

@@ -73,7 +73,7 @@ def bind_select(node: Node, block: Block) -> Query:
     if where is not None:
         context = Context(block, bound.scope, "WHERE", aliases=aliases)
         relation = Filter(relation, _condition(where, context))
-    selection, keys = _bind_clauses(node, bound._replace(relation=relation), block, aliases)
+    selection, keys = _bind_clauses(node, Bound(relation, bound.scope), block, aliases)
     stand_ins = selection.stand_ins
     if keys is not None or selection.having is not None or stand_ins.aggregates or stand_ins.groupings:
         _group(selection, keys or Keys(()))

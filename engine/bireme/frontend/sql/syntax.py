@@ -6,7 +6,7 @@ Unsupported that names the clause. So new syntax of a new sqlglot is refused unt
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from sqlglot import expressions as exp
@@ -51,9 +51,9 @@ _CLAUSES: Final = {
 }
 
 
-def check_arguments(node: Node, known: Collection[str]) -> None:
+def check_arguments(node: Node, known: set[str] | frozenset[str]) -> None:
     """Refuses a node with an argument that is not among `known`; an empty one is no argument."""
-    if not all(map(known.__contains__, node.args)):
+    if not known.issuperset(node.args):
         for name, value in node.args.items():
             if name not in known and value is not None and value != []:
                 refuse(node, name, value)
