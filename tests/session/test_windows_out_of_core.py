@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -220,3 +222,28 @@ def test_windows_of_windows_and_groups(cramped: bm.Session, oracle: duckdb.DuckD
 
 def values_of_all(table: pa.Table) -> list[list[object]]:
     return [values_of(column) for column in table.columns]
+
+
+def test_windows_in_order_do_without_pandas() -> None:
+    """pyarrow imports it to make arrays of Python's values: 30 MiB that no limit knows of."""
+    program = """
+import sys
+import numpy as np
+import pyarrow as pa
+import bireme as bm
+from bireme.data import arrays
+i = np.arange(40_000)
+columns = {"i": i, "x": i * 7919 % 10007, "d": i * 0.5}
+table = pa.table({**{name: arrays.from_numpy(column) for name, column in columns.items()},
+                  "m": arrays.from_numpy(i, missing=i % 3 == 0)})
+calls = ["row_number()", "rank()", "percent_rank()", "cume_dist()", "ntile(4)", "sum(m)", "avg(d)", "stddev(d)",
+         "lag(m)", "first_value(x)", "last_value(m ignore nulls)", "nth_value(m, 2)", "bool_or(m > 3)"]
+with bm.connect(threads=2, memory_limit="4MiB") as session:
+    session.register("t", table)
+    windows = ", ".join(f"{call} over (order by x, i) as w{place}" for place, call in enumerate(calls))
+    framed = "min(m) over (order by x, i rows between 3 preceding and 2 following)"
+    session.sql(f"select {windows}, {framed} as f from t").collect()
+    session.sql("select median(x), quantile_disc(d, 0.3) from t").collect()
+sys.exit("pandas" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

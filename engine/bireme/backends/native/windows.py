@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from bireme.backends.native import _kernels
@@ -116,10 +117,7 @@ def _value(call: WindowCall, places: dict[str, pa.Array]) -> pa.Array:
 
 
 def _share_of_partition(function: str, places: dict[str, pa.Array]) -> pa.Array:
-    import pyarrow.compute as pc  # on its first use: loading it takes longer than a small query
-
+    rows = arrays.to_numpy(places["partition_rows"])
     if function == "cume_dist":
-        rows = places["partition_rows"].cast(pa.float64())
-        return pc.divide(places["rows_up_to_peers"].cast(pa.float64()), rows)
-    others = pc.max_element_wise(pc.subtract(places["partition_rows"], 1), 1)
-    return pc.divide(pc.subtract(places["rank"], 1).cast(pa.float64()), others.cast(pa.float64()))
+        return arrays.from_numpy(arrays.to_numpy(places["rows_up_to_peers"]) / rows)
+    return arrays.from_numpy((arrays.to_numpy(places["rank"]) - 1) / np.maximum(rows - 1, 1))

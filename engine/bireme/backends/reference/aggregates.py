@@ -26,6 +26,7 @@ from bireme.backends.reference.vectors import (
     nulls_of,
     widened,
 )
+from bireme.data import arrays
 from bireme.data.types import FLOAT64, TIMESTAMP, DataType
 from bireme.errors import Unsupported
 from bireme.plan.physical import AggregateStep
@@ -38,7 +39,7 @@ Finish = Callable[[AggregateStep, States], pa.Array]
 
 
 def _int64(values: Numbers, missing: Bools | None = None) -> pa.Array:
-    return pa.array(np.asarray(values, np.int64), pa.int64(), mask=missing)
+    return arrays.from_numpy(np.asarray(values, np.int64), missing=missing)
 
 
 # ------------------------------------------------------------------------------------- sums of any numbers

@@ -16,6 +16,7 @@ from bireme.backends.reference.aggregates import AGGREGATES
 from bireme.backends.reference.keys import Rows
 from bireme.backends.reference.row_groups import Groups
 from bireme.backends.reference.vectors import Bools
+from bireme.data import arrays
 from bireme.plan.physical import AggregateStep
 
 # How many states of a level make one of the next.
@@ -70,14 +71,14 @@ def _over_some(step: AggregateStep, arg: pa.Array | None, frames: Rows, kept: Bo
     count = len(frames)
     found = [partial(step, _taken(arg, places), Groups(ids, count), 0)]
     for states, (ids, places) in zip(levels, ends, strict=True):
-        rows = pa.array(places)
+        rows = arrays.from_numpy(places)
         found.append(merge(step, [state.take(rows) for state in states], Groups(ids, count)))
     together = [pa.concat_arrays(list(each)) for each in zip(*found, strict=True)]
     return merge(step, together, Groups(np.tile(np.arange(count), len(found)), count))
 
 
 def _taken(arg: pa.Array | None, places: Rows) -> pa.Array | None:
-    return None if arg is None else arg.take(pa.array(places))
+    return None if arg is None else arg.take(arrays.from_numpy(places))
 
 
 def _ragged_ends(frames: Rows, levels: int) -> Iterator[tuple[Rows, Rows]]:

@@ -14,6 +14,7 @@ from bireme.backends.reference import calendar
 from bireme.backends.reference.expressions import Scope
 from bireme.backends.reference.keys import Rows, group_rows, order_code, sort_rows
 from bireme.backends.reference.vectors import Bools, floats, integers, intervals, nulls_of
+from bireme.data import arrays
 from bireme.data.types import DATE, INTERVAL, DataType, Kind
 from bireme.errors import DomainFault, Unsupported
 from bireme.plan.expr import Bound, BoundKind, Expr, Frame, FrameUnit, Interval, SortKey, WindowCall
@@ -33,11 +34,11 @@ class Ordered:
         self.scope = scope
         self.keys = [scope.evaluate(key.expr) for key in call.order]
         partition, _ = group_rows([scope.evaluate(expr) for expr in call.partition], rows)
-        columns = [pa.array(partition), *self.keys]
+        columns = [arrays.from_numpy(partition), *self.keys]
         descending = [False, *(key.descending for key in call.order)]
         nulls_first = [False, *(key.nulls_first for key in call.order)]
         self.rows: Rows = sort_rows(columns, descending, nulls_first, rows)
-        new = _changes([pa.array(partition)], self.rows)
+        new = _changes([arrays.from_numpy(partition)], self.rows)
         self._take_runs(new, new | _changes(self.keys, self.rows) if call.order else new)
 
     def _take_runs(self, new: Bools, peers: Bools) -> None:
@@ -51,13 +52,13 @@ class Ordered:
 
     def sorted(self, array: pa.Array) -> pa.Array:
         """A column of the batch in window order."""
-        return array.take(pa.array(self.rows))
+        return array.take(arrays.from_numpy(self.rows))
 
     def unsorted(self, array: pa.Array) -> pa.Array:
         """A column in window order, in the order of the batch."""
         back = np.empty(len(self.rows), np.int64)
         back[self.rows] = np.arange(len(self.rows))
-        return array.take(pa.array(back))
+        return array.take(arrays.from_numpy(back))
 
 
 class InOrder(Ordered):

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from bireme.backends.reference.keys import Rows
 from bireme.backends.reference.vectors import Bools, Numbers
+from bireme.data import arrays
 from bireme.data.record import plain
 
 
@@ -56,4 +57,4 @@ class Groups:
 
 def picked(array: pa.Array, rows: Rows) -> pa.Array:
     """The values at some rows; NULL for -1."""
-    return plain(array).take(pa.array(rows, pa.int64(), mask=rows < 0))
+    return plain(array).take(arrays.from_numpy(np.asarray(rows, np.int64), missing=rows < 0))

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from bireme.backends.reference.vectors import from_intervals, integers, intervals, nulls_of
+from bireme.backends.reference.vectors import INT64_BOUND, from_integers, from_intervals, integers, intervals, nulls_of
+from bireme.data import arrays
 from bireme.data.record import plain
 from bireme.data.types import DataType, Kind, to_arrow
 from bireme.errors import ConversionFault
@@ -98,8 +100,11 @@ def repeated(value: Any, kind: DataType, rows: int) -> pa.Array:
     """A column of one value."""
     if value is None:
         return pa.nulls(rows, to_arrow(kind))
-    one = from_values([value], kind)
-    return one.take(pa.array([0] * rows, pa.int64())) if kind.kind is Kind.INTERVAL else pa.repeat(one[0], rows)
+    if kind.kind is Kind.INTERVAL:
+        return from_values([value], kind).take(arrays.from_numpy(np.zeros(rows, np.int64)))
+    if kind.is_integer and value < INT64_BOUND:
+        return from_integers(np.full(rows, value, np.int64), np.zeros(rows, np.bool_), kind, str)
+    return pa.repeat(from_values([value], kind)[0], rows)
 
 
 def by_row(compute: Callable[..., Any], *, strict: bool = True) -> Evaluator:

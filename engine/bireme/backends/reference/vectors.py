@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from bireme.data import arrays
 from bireme.data.record import plain
 from bireme.data.types import BOOL, DataType, Kind, to_arrow
 from bireme.errors import Overflow
@@ -36,7 +37,7 @@ def nulls_of(array: pa.Array) -> Bools:
         return np.ones(len(array), np.bool_)
     if array.null_count == 0:
         return np.zeros(len(array), np.bool_)
-    return np.asarray(array.is_null(), np.bool_)
+    return ~arrays.is_valid(array)
 
 
 def any_null(arrays: list[pa.Array]) -> Bools:
@@ -61,7 +62,7 @@ def integers(array: pa.Array) -> Numbers:
     if pa.types.is_null(kind):
         return np.zeros(len(array), np.int64)
     if pa.types.is_boolean(kind):
-        return np.asarray(array.fill_null(False)).astype(np.int64)
+        return arrays.is_true(array).astype(np.int64)
     if pa.types.is_decimal128(kind):
         values = _wide_integers(array)
     elif pa.types.is_unsigned_integer(kind):
@@ -100,7 +101,7 @@ def bools(array: pa.Array) -> Bools:
     """The truths of a column; FALSE where NULL."""
     if pa.types.is_null(array.type):
         return np.zeros(len(array), np.bool_)
-    return np.asarray(array.fill_null(False), np.bool_)
+    return arrays.is_true(array)
 
 
 def texts(array: pa.Array) -> list[str | None]:
@@ -122,14 +123,14 @@ def intervals(array: pa.Array) -> list[Interval | None]:
 
 def from_bools(values: Bools, missing: Bools | None = None) -> pa.Array:
     """A BOOL column."""
-    return pa.array(np.asarray(values, np.bool_), pa.bool_(), mask=missing)
+    return arrays.from_numpy(np.asarray(values, np.bool_), missing=missing)
 
 
 def from_floats(values: Numbers, missing: Bools, kind: DataType) -> pa.Array:
     """A column of floats; infinite where a float is too narrow for the double."""
     with np.errstate(over="ignore"):
         narrowed = np.asarray(values, np.float64).astype(np.float32 if kind.kind is Kind.FLOAT32 else np.float64)
-    return pa.array(narrowed, to_arrow(kind), mask=missing, from_pandas=False)
+    return arrays.from_numpy(narrowed, missing=missing)
 
 
 def range_of(kind: DataType) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from bireme.backends.reference.frames import InOrder
 from bireme.backends.reference.keys import Rows
 from bireme.backends.reference.row_groups import Groups, picked
 from bireme.backends.reference.vectors import Bools
+from bireme.data import arrays
 from bireme.data.record import plain
 from bireme.plan.expr import BoundKind, Expr, FrameUnit, Literal, WindowCall
 
@@ -264,7 +265,7 @@ class Aggregated(_Framed):
         arg, kept = windows.argument_of(ordered, self._call), windows.kept_of(ordered, self._call)
         states = windows.states_over(self._step, self._call.call.distinct, arg, frames[:, :2], kept)
         states = self._with(states, frames, earlier, later)
-        return AGGREGATES[self._step.function][2](self._step, states).take(pa.array(which))
+        return AGGREGATES[self._step.function][2](self._step, states).take(arrays.from_numpy(which))
 
     def _with(self, states: States, frames: Rows, earlier: Counted, later: Counted) -> States:
         """The states of the frames with those of what they have outside of the stretch."""
@@ -282,7 +283,7 @@ class Aggregated(_Framed):
 
 
 def _repeated(states: States, times: int) -> States:
-    return [state.take(pa.array(np.zeros(times, np.int64))) for state in states]
+    return [state.take(arrays.from_numpy(np.zeros(times, np.int64))) for state in states]
 
 
 def _runs(rows: Rows) -> tuple[Rows, Rows]:

@@ -19,6 +19,7 @@ from bireme.backends.reference.expressions import Scope
 from bireme.backends.reference.frames import InOrder
 from bireme.backends.reference.vectors import Bools
 from bireme.backends.reference.window_calls import Around, Counted, StreamedCall, streamed
+from bireme.data import arrays
 from bireme.data.batch import measure
 from bireme.data.record import joined, record_batch
 from bireme.plan.expr import SortKey, WindowCall
@@ -193,7 +194,7 @@ def _beginnings(order: WindowOrder, batch: pa.RecordBatch) -> tuple[Bools, Bools
 
 def _row(batch: pa.RecordBatch, place: int) -> pa.RecordBatch:
     """A row with memory of its own."""
-    return batch.take(pa.array([place], pa.int64()))
+    return batch.take(arrays.from_numpy(np.array([place], np.int64)))
 
 
 def _copied(batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
@@ -201,5 +202,7 @@ def _copied(batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
     rows = batch.num_rows - start
     if 2 * rows > batch.num_rows:
         return batch.slice(start)
-    columns = [column.take(pa.array(np.arange(start, batch.num_rows, dtype=np.int64))) for column in batch.columns]
+    columns = [
+        column.take(arrays.from_numpy(np.arange(start, batch.num_rows, dtype=np.int64))) for column in batch.columns
+    ]
     return record_batch(columns, batch.schema.names, rows)

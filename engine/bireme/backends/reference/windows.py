@@ -14,7 +14,8 @@ from bireme.backends.reference.expressions import Scope
 from bireme.backends.reference.frames import Ordered, frame_ranges
 from bireme.backends.reference.keys import Rows, group_rows
 from bireme.backends.reference.row_groups import Groups, picked
-from bireme.backends.reference.vectors import Bools, bools, nulls_of
+from bireme.backends.reference.vectors import Bools, bools, integers, nulls_of
+from bireme.data import arrays
 from bireme.data.record import plain
 from bireme.errors import DomainFault
 from bireme.plan.expr import Aggregation, WindowCall
@@ -44,7 +45,7 @@ def _argument(ordered: Ordered, call: Aggregation, index: int) -> pa.Array:
 
 
 def _int64(values: Rows, missing: Bools | None = None) -> pa.Array:
-    return pa.array(np.asarray(values, np.int64), pa.int64(), mask=missing)
+    return arrays.from_numpy(np.asarray(values, np.int64), missing=missing)
 
 
 class Places(NamedTuple):
@@ -77,7 +78,7 @@ def _ntile(places: Places, arguments: Sequence[pa.Array]) -> pa.Array:
     """The first buckets have one row more where the rows do not divide evenly."""
     (buckets,) = arguments
     missing = nulls_of(buckets)
-    count = np.where(missing, 1, np.asarray(buckets.fill_null(1), np.int64))
+    count = np.where(missing, 1, integers(buckets))
     if (count < 1).any():
         raise DomainFault(f"ntile needs a number of buckets greater than zero, not {count[count < 1][0]}")
     row, rows = places.row, places.rows
@@ -92,8 +93,8 @@ RANKS: Final[dict[str, Callable[[Places, Sequence[pa.Array]], pa.Array]]] = {
     "row_number": lambda places, _: _int64(places.row + 1),
     "rank": lambda places, _: _int64(places.first_peer + 1),
     "dense_rank": lambda places, _: _int64(places.group + 1),
-    "percent_rank": lambda places, _: pa.array(places.first_peer / np.maximum(places.rows - 1, 1), pa.float64()),
-    "cume_dist": lambda places, _: pa.array(places.end_of_peers / places.rows, pa.float64()),
+    "percent_rank": lambda places, _: arrays.from_numpy(places.first_peer / np.maximum(places.rows - 1, 1)),
+    "cume_dist": lambda places, _: arrays.from_numpy(places.end_of_peers / places.rows),
     "ntile": _ntile,
 }
 
@@ -108,7 +109,7 @@ def _shift(sign: int) -> Callable[[Ordered, WindowCall], pa.Array]:
         values, defaults = _argument(ordered, call.call, 0), _argument(ordered, call.call, 2)
         offsets = _argument(ordered, call.call, 1)
         unknown = nulls_of(offsets)
-        moves = sign * np.clip(np.where(unknown, 0, np.asarray(offsets.fill_null(0), np.int64)), -_FAR, _FAR)
+        moves = sign * np.clip(np.where(unknown, 0, integers(offsets)), -_FAR, _FAR)
         found = shifted(ordered, moves, valued(values, call))
         own = np.arange(len(ordered))
         rows = np.where(unknown, -1, np.where(found >= 0, found, len(ordered) + own))
@@ -171,7 +172,7 @@ def _always(number: int) -> Callable[[Ordered, WindowCall], tuple[Rows, Bools]]:
 def _given_number(ordered: Ordered, call: WindowCall) -> tuple[Rows, Bools]:
     numbers = _argument(ordered, call.call, 1)
     missing = nulls_of(numbers)
-    wanted = np.where(missing, 0, np.asarray(numbers.fill_null(0), np.int64))
+    wanted = np.where(missing, 0, integers(numbers))
     return wanted, missing | (wanted <= 0)
 
 
@@ -185,7 +186,7 @@ def _aggregate(ordered: Ordered, call: WindowCall) -> pa.Array:
     frames, which = np.unique(np.stack([low, high], axis=1), axis=0, return_inverse=True)
     states = states_over(step, call.call.distinct, arg, frames, kept_of(ordered, call))
     _, _, final = AGGREGATES[step.function]
-    return final(step, states).take(pa.array(which.reshape(-1)))
+    return final(step, states).take(arrays.from_numpy(which.reshape(-1)))
 
 
 def aggregate_step(aggregation: Aggregation) -> AggregateStep:
@@ -227,10 +228,10 @@ def _over_frames(step: AggregateStep, distinct: bool, arg: pa.Array | None, fram
     places = np.arange(len(ids)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(frames[:, 0], counts)
     chosen = kept[places]
     ids, places = ids[chosen], places[chosen]
-    values = None if arg is None else arg.take(pa.array(places))
+    values = None if arg is None else arg.take(arrays.from_numpy(places))
     if distinct and values is not None:
-        _, first = group_rows([pa.array(ids), values], len(ids))
-        ids, values = ids[first], values.take(pa.array(first))
+        _, first = group_rows([arrays.from_numpy(ids), values], len(ids))
+        ids, values = ids[first], values.take(arrays.from_numpy(first))
     partial, _, _ = AGGREGATES[step.function]
     return partial(step, values, Groups(ids, len(frames)), 0)
 
