@@ -1,11 +1,14 @@
 // ScanPlan: see scan/scan_plan.hpp and scan/scan_task.hpp. The Python side is backends/native/scan.py.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <exception>
+#include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -28,20 +31,31 @@ using scan::ScanTask;
 
 // (offset, bytes, first row)
 using Page = std::tuple<int64_t, int32_t, int64_t>;
-// (physical type, length of fixed ones, codec, whether it may be NULL, rows, address, bytes, pages)
-using Chunk = std::tuple<int, int32_t, int, bool, int64_t, uintptr_t, int64_t, std::vector<Page>>;
+// Of a part of a chunk: (row of its first page, address and bytes of the dictionary page)
+using Part = std::tuple<int64_t, uintptr_t, int64_t>;
+// (physical type, length of fixed ones, codec, whether it may be NULL, rows, address, bytes, pages, part)
+using Chunk =
+    std::tuple<int, int32_t, int, bool, int64_t, uintptr_t, int64_t, std::vector<Page>, std::optional<Part>>;
 // (first row, rows)
 using Range = std::tuple<int64_t, int64_t>;
 
+std::span<const uint8_t> bytes_at(uintptr_t address, int64_t nbytes) {
+  return {reinterpret_cast<const uint8_t*>(address), static_cast<size_t>(nbytes)};
+}
+
 parquet::ChunkSpec spec_of(const Chunk& chunk) {
-  const auto& [physical, length, codec, is_optional, rows, address, nbytes, pages] = chunk;
+  const auto& [physical, length, codec, is_optional, rows, address, nbytes, pages, part] = chunk;
   parquet::ChunkSpec spec;
   spec.physical = static_cast<parquet::Physical>(physical);
   spec.type_length = length;
   spec.codec = static_cast<parquet::Codec>(codec);
   spec.is_optional = is_optional;
   spec.rows = rows;
-  spec.bytes = {reinterpret_cast<const uint8_t*>(address), static_cast<size_t>(nbytes)};
+  spec.bytes = bytes_at(address, nbytes);
+  if (part.has_value()) {
+    const auto& [first_row, dictionary, dictionary_bytes] = *part;
+    spec.part = {first_row, bytes_at(dictionary, dictionary_bytes)};
+  }
   for (const auto& [offset, page_bytes, first_row] : pages)
     spec.pages.push_back({offset, page_bytes, first_row});
   return spec;

@@ -87,6 +87,7 @@ struct ChunkReader::State {
   void each_piece(const Selection& selection, Work work);
   Page& load(int64_t page);
   void drop_pages();
+  void drop_all_pages();
   DictionaryCells dictionary_cells();
   const Column& dictionary_column();
   void load_dictionary();
@@ -121,18 +122,24 @@ void ChunkReader::State::each_piece(const Selection& selection, Work work) {
   int64_t done = 0;
   for (int64_t page = 0; page < table.count(); ++page) {
     const PageTable::Entry& entry = table[page];
-    Piece piece{page, entry.first_row, done, {nullptr, 0, static_cast<uint32_t>(entry.rows)}};
+    // Of a part of a chunk the first page may begin before its rows, and the last one end behind them.
+    const int64_t begin = std::max(int64_t{0}, -entry.first_row);
+    const int64_t end = std::max(begin, std::min(entry.rows, spec.rows - entry.first_row));
+    Piece piece{page,
+                entry.first_row,
+                done,
+                {nullptr, static_cast<uint32_t>(begin), static_cast<uint32_t>(end - begin)}};
     if (!selection.all()) {
       const uint32_t* from = selection.rows + done;
-      const uint32_t* end = selection.rows + selection.count;
-      const uint32_t* to = std::lower_bound(from, end, entry.first_row + entry.rows,
+      const uint32_t* last = selection.rows + selection.count;
+      const uint32_t* to = std::lower_bound(from, last, entry.first_row + entry.rows,
                                             [](uint32_t row, int64_t bound) { return row < bound; });
       const auto count = static_cast<uint32_t>(to - from);
       if (count == 0) {
         ++pages_skipped;
         continue;
       }
-      const auto first_row = static_cast<uint32_t>(entry.first_row);
+      const auto first_row = static_cast<uint32_t>(entry.first_row);  // modulo 2^32, as what follows
       piece.rows = {nullptr, from[0] - first_row, count};
       if (to[-1] - from[0] + 1 != count) {
         make_room(relative_rows, int64_t{count} * 4);
@@ -161,6 +168,12 @@ Page& ChunkReader::State::load(int64_t page) {
     kept_bytes += place->nbytes();
   }
   return *place;
+}
+
+void ChunkReader::State::drop_all_pages() {
+  for (const int64_t page : kept) pages[static_cast<size_t>(page)].reset();
+  kept.clear();
+  kept_bytes = 0;
 }
 
 void ChunkReader::State::drop_pages() {
@@ -302,6 +315,13 @@ int64_t ChunkReader::rows() const {
 }
 const Type& ChunkReader::type() const {
   return state_->spec.type;
+}
+void ChunkReader::forget_pages() {
+  state_->drop_all_pages();
+}
+void ChunkReader::forget_dictionary() {
+  state_->dictionary_view.reset();
+  state_->dictionary = OutputColumn{};
 }
 bool ChunkReader::is_dictionary() {
   return state_->are_codes();

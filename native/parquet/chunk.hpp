@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -74,6 +75,13 @@ struct ChunkSpec {
   int64_t rows = 0;
   std::span<const uint8_t> bytes;   // the dictionary page, if any, and the data pages; outlives the reader
   std::vector<PageLocation> pages;  // empty where the file has no offset index
+  // Where only some pages of the chunk were read, of which the first begins at or before row 0: what they
+  // are, beside their bytes. `rows` counts from row 0 on; the last page may have more.
+  struct Part {
+    int64_t first_row = 0;                // of the first page: 0 or less
+    std::span<const uint8_t> dictionary;  // the dictionary page, which `bytes` does not have; may be empty
+  };
+  std::optional<Part> part;
 };
 
 // Ascending positions in the row group; all of them where `rows` is null.
@@ -107,6 +115,10 @@ class ChunkReader {
   // For chunks that are dictionaries: of `rows`, those whose code has keep[code] != 0; for NULL rows
   // `keep_null`. `out` has room for rows.count; may be the memory of rows.rows. Returns how many.
   int64_t select_codes(const Selection& rows, std::span<const uint8_t> keep, bool keep_null, uint32_t* out);
+
+  // Let go of what no further call will ask for: decompressed pages, and the dictionary's values.
+  void forget_pages();
+  void forget_dictionary();
 
   // Bytes that were decompressed and pages that were skipped so far, for events.
   int64_t bytes_decompressed() const;

@@ -1,5 +1,7 @@
 #include "parquet/page_table.hpp"
 
+#include "arrow/errors.hpp"
+
 namespace bireme::parquet {
 
 void corrupt_page(int64_t offset, const char* what) {
@@ -8,19 +10,28 @@ void corrupt_page(int64_t offset, const char* what) {
 
 PageTable::PageTable(const ChunkSpec& spec) : spec_(spec) {
   if (spec.rows > 0 && spec.bytes.empty()) corrupt("the column chunk has no bytes");
-  if (spec.pages.empty()) {
+  if (spec.part.has_value()) take_dictionary();
+  if (spec.pages.empty() || spec.part.has_value()) {
     walk();
   } else {
     follow_index();
   }
 }
 
-PageHeader PageTable::parse(int64_t offset, int64_t nbytes) const {
+PageHeader PageTable::parse(Bytes bytes, int64_t offset) const {
   try {
-    return parse_page_header(spec_.bytes.subspan(static_cast<size_t>(offset), static_cast<size_t>(nbytes)));
+    return parse_page_header(bytes.subspan(static_cast<size_t>(offset)));
   } catch (const Corrupt& error) {
     corrupt_page(offset, error.what());
   }
+}
+
+void PageTable::take_dictionary() {
+  if (spec_.part->first_row > 0) throw EngineBug("a part of a column chunk begins after its first row");
+  if (spec_.part->dictionary.empty()) return;
+  PageHeader header = parse(spec_.part->dictionary, 0);
+  if (header.type != PageType::Dictionary) corrupt("the column chunk does not begin with its dictionary");
+  dictionary_ = header;
 }
 
 void PageTable::follow_index() {
@@ -37,7 +48,7 @@ void PageTable::follow_index() {
     entries_.push_back({page.offset, page.nbytes, page.first_row, end_row - page.first_row, std::nullopt});
   }
   if (first_offset > 0) {
-    PageHeader header = parse(0, first_offset);
+    PageHeader header = parse(spec_.bytes.first(static_cast<size_t>(first_offset)), 0);
     if (header.type == PageType::Dictionary) dictionary_ = header;
   }
 }
@@ -45,13 +56,13 @@ void PageTable::follow_index() {
 void PageTable::walk() {
   const auto total = static_cast<int64_t>(spec_.bytes.size());
   int64_t offset = 0;
-  int64_t rows = 0;
+  int64_t rows = spec_.part.has_value() ? spec_.part->first_row : 0;
   while (rows < spec_.rows) {
     if (offset >= total) {
       corrupt("the column chunk ends after " + std::to_string(rows) + " of " + std::to_string(spec_.rows) +
               " rows");
     }
-    PageHeader header = parse(offset, total - offset);
+    PageHeader header = parse(spec_.bytes, offset);
     const int64_t nbytes = int64_t{header.header_bytes} + header.stored_bytes;
     if (header.is_data()) {
       entries_.push_back({offset, nbytes, rows, header.values, header});
@@ -63,7 +74,7 @@ void PageTable::walk() {
     }
     offset += nbytes;
   }
-  if (rows > spec_.rows) {
+  if (rows > spec_.rows && !spec_.part.has_value()) {
     corrupt("the pages of the column chunk have " + std::to_string(rows) + " rows where the row group has " +
             std::to_string(spec_.rows));
   }
@@ -71,7 +82,9 @@ void PageTable::walk() {
 
 const PageHeader& PageTable::header(int64_t page) {
   Entry& entry = entries_[static_cast<size_t>(page)];
-  if (!entry.header.has_value()) entry.header = parse(entry.offset, entry.nbytes);
+  if (!entry.header.has_value()) {
+    entry.header = parse(spec_.bytes.first(static_cast<size_t>(entry.offset + entry.nbytes)), entry.offset);
+  }
   const PageHeader& found = *entry.header;
   if (!found.is_data()) corrupt_page(entry.offset, "not a page of values");
   if (found.values != entry.rows || found.rows != entry.rows) {
@@ -87,8 +100,9 @@ Bytes PageTable::body(int64_t page) {
 }
 
 Bytes PageTable::dictionary_body() const {
-  return spec_.bytes.subspan(static_cast<size_t>(dictionary_->header_bytes),
-                             static_cast<size_t>(dictionary_->stored_bytes));
+  const Bytes page = spec_.part.has_value() ? spec_.part->dictionary : spec_.bytes;
+  return page.subspan(static_cast<size_t>(dictionary_->header_bytes),
+                      static_cast<size_t>(dictionary_->stored_bytes));
 }
 
 }  // namespace bireme::parquet

@@ -1,7 +1,8 @@
 // Where the pages of a chunk are, and which rows they hold.
 //
 // Rule: with an offset index a page's header is not looked at before the page is asked for; without one
-// headers are walked from the first on, once. An index is believed no more than anything else.
+// headers are walked from the first on, once. An index is believed no more than anything else. Of a part of a
+// chunk the headers that were read are walked.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,8 @@ class PageTable {
   Bytes dictionary_body() const;
 
  private:
-  PageHeader parse(int64_t offset, int64_t nbytes) const;
+  PageHeader parse(Bytes bytes, int64_t offset) const;
+  void take_dictionary();
   void follow_index();
   void walk();
 

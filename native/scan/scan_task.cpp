@@ -144,7 +144,9 @@ std::vector<ScanBatch> ScanTask::run(const std::vector<RowRange>& ranges, int64_
   std::vector<RowRange> left = ranges;
   std::vector<ScanBatch> batches;
   for (size_t next = 0; next < left.size();) {
-    ScanBatch batch = run_block(next_block(left, next, rows_max));
+    const std::vector<RowRange> block = next_block(left, next, rows_max);
+    is_last_ = next == left.size();
+    ScanBatch batch = run_block(block);
     if (batch.rows > 0) batches.push_back(std::move(batch));
   }
   return batches;
@@ -274,6 +276,8 @@ void ScanTask::decode(int column) {
     wanted.is_codes = chunk.type().kind == Kind::String && chunk.is_dictionary() &&
                       chunk.dictionary().rows <= std::max(count_, kFewEntries);
     wanted.values = wanted.is_codes ? chunk.read_codes(selection()) : chunk.read(selection());
+    if (is_last_) chunk.forget_pages();
+    if (is_last_ && !wanted.is_codes) chunk.forget_dictionary();
   });
   measure();
 }

@@ -123,6 +123,7 @@ class ScanTask {
   std::vector<const Step*> order_;
   std::vector<Answers> answers_;  // by place in `order_`
   size_t next_step_ = 0;          // the first step that was not taken in this block
+  bool is_last_ = false;          // whether it is the last block, after which no page is wanted again
 
   // The rows that are left: all of the row group where `is_all_`, else positions in it.
   bool is_all_ = false;

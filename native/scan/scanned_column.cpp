@@ -28,6 +28,8 @@ class EncodedColumn final : public ScannedColumn {
     return chunk_.select_codes(rows, keep, keep_null, out);
   }
   const Column* whole() const override { return nullptr; }
+  void forget_pages() override { chunk_.forget_pages(); }
+  void forget_dictionary() override { chunk_.forget_dictionary(); }
   int64_t bytes_decompressed() const override { return chunk_.bytes_decompressed(); }
   int64_t pages_skipped() const override { return chunk_.pages_skipped(); }
 
@@ -67,6 +69,8 @@ class DecodedColumn final : public ScannedColumn {
   int64_t select_codes(const Selection& rows, std::span<const uint8_t> keep, bool keep_null,
                        uint32_t* out) override;
   const Column* whole() const override { return &column_; }
+  void forget_pages() override {}
+  void forget_dictionary() override {}
   int64_t bytes_decompressed() const override { return 0; }
   int64_t pages_skipped() const override { return 0; }
 

@@ -32,6 +32,10 @@ class ScannedColumn {
   // All rows, where they are decoded already; else null.
   virtual const Column* whole() const = 0;
 
+  // As those of parquet::ChunkReader.
+  virtual void forget_pages() = 0;
+  virtual void forget_dictionary() = 0;
+
   virtual int64_t bytes_decompressed() const = 0;
   virtual int64_t pages_skipped() const = 0;
 };

@@ -135,6 +135,10 @@ struct Exact {
 bool is_refused(Random& random, parquet::ChunkSpec spec, const std::vector<uint8_t>& bytes) {
   const Exact exact(bytes);
   spec.bytes = exact.view();
+  if (random() % 6 == 0) {
+    const size_t dictionary = random() % (exact.size + 1);
+    spec.part = {-static_cast<int64_t>(random() % 9), exact.view().first(dictionary)};
+  }
   try {
     exercise(random, spec, nullptr);
   } catch (const parquet::Corrupt&) {

@@ -17,10 +17,23 @@ class EncodedPage(NamedTuple):
     first_row: int
 
 
+class EncodedPart(NamedTuple):
+    """What there is of a chunk of which only some pages were read: the row that the first of them begins with (0 or
+    less, where the rows that are meant begin with 0), and the place of the dictionary page, of no bytes where there is
+    none.
+    """
+
+    first_row: int
+    buffer: int
+    offset: int
+    length: int
+
+
 class EncodedChunk(NamedTuple):
     """One flat column of one row group: `length` bytes at `offset` of the buffer at position `buffer`.
 
-    `type_length` is that of FIXED_LEN_BYTE_ARRAY. `pages` is empty where the file does not tell.
+    `type_length` is that of FIXED_LEN_BYTE_ARRAY. `pages` is empty where the file does not tell. With a `part` the
+    bytes are some of its pages, and `rows` those of the part.
     """
 
     physical: int
@@ -32,6 +45,7 @@ class EncodedChunk(NamedTuple):
     offset: int
     length: int
     pages: tuple[EncodedPage, ...] = ()
+    part: EncodedPart | None = None
 
 
 class EncodedRows(NamedTuple):

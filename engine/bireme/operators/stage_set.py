@@ -38,6 +38,9 @@ from bireme.storage.split_run import RunLimits, hulls, in_runs, run_lengths
 
 # Where less of all ranges than this belongs to one split alone, telling whole groups apart gains nothing.
 _FINAL_SHARE_MIN: Final = 0.5
+# A split may take this part of the memory of its slot, stored and decoded: one is read while another is ahead, and what
+# is made of it waits beside them.
+_SPLITS_IN_MEMORY: Final = 8
 
 
 def clusters(ranges: Sequence[KeyRange | None]) -> list[Cluster]:
@@ -128,7 +131,8 @@ class PipelineStages:
         # What is kept is kept by whole row groups, each of which is a split.
         is_whole = self._is_kept(scan.table) or not (self._states.levers.native_scan and self._kernels.decodes)
         rows_max = None if is_whole or wanted is not None else BATCH_ROWS_MAX
-        splits = source.splits(scan.columns, filters, rows_max=rows_max)
+        bytes_max = None if is_whole else self._limits.memory_bytes // (_SPLITS_IN_MEMORY * self._limits.slots)
+        splits = source.splits(scan.columns, filters, rows_max=rows_max, bytes_max=bytes_max)
         if wanted is not None:
             splits = [split for split in splits if len(rows_within(wanted, split))]
         finals = pipeline.sink.finals if isinstance(pipeline.sink, GroupSink) else None

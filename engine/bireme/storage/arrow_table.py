@@ -89,7 +89,12 @@ class ArrowSource:
         return len(self._batches)
 
     def splits(
-        self, columns: Sequence[int], filters: Sequence[Expr], *, rows_max: int | None = None
+        self,
+        columns: Sequence[int],
+        filters: Sequence[Expr],
+        *,
+        rows_max: int | None = None,
+        bytes_max: int | None = None,
     ) -> Sequence[ArrowSplit]:
         """One split per batch that may hold rows for which all `filters` are TRUE, in row order."""
         kept = list(columns)

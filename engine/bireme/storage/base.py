@@ -108,11 +108,17 @@ class ScannableSource(TableSource, Protocol):
     """A table that can be read."""
 
     def splits(
-        self, columns: Sequence[int], filters: Sequence[Expr], *, rows_max: int | None = None
+        self,
+        columns: Sequence[int],
+        filters: Sequence[Expr],
+        *,
+        rows_max: int | None = None,
+        bytes_max: int | None = None,
     ) -> Sequence[Split]:
         """The splits that may hold rows for which all `filters` (over the scanned columns) are TRUE, in row order.
 
-        With `rows_max`, what is much larger and can be read in parts comes in parts of about that many rows.
+        With `rows_max`, what is much larger and can be read in parts comes in parts of about that many rows; with
+        `bytes_max` the same of what takes more memory, stored and decoded, as far as the file is laid out for that.
         """
         ...
 

@@ -113,10 +113,15 @@ class ParquetSource:
         return sum(len(file.row_group_rows) for file in self.files)
 
     def splits(
-        self, columns: Sequence[int], filters: Sequence[Expr], *, rows_max: int | None = None
+        self,
+        columns: Sequence[int],
+        filters: Sequence[Expr],
+        *,
+        rows_max: int | None = None,
+        bytes_max: int | None = None,
     ) -> Sequence[ParquetSplit]:
         """One split per row group that may hold rows for which all `filters` are TRUE, in row order; several for one
-        that has many more rows than `rows_max` and whose columns can be read in parts.
+        that has many more rows than `rows_max`, or takes more than `bytes_max`, and whose columns can be read in parts.
         """
         kept = tuple(columns)
         schema = self._schema.select(kept)
@@ -126,7 +131,7 @@ class ParquetSource:
         for decoder, group, undecided_by in self._surviving(kept, tuple(filters)):
             asked = tuple([each for each in by_page if each.filter in undecided_by]) if undecided_by else ()
             whole = ParquetSplit(decoder, group, kept, schema, asked, blooms.get(decoder.file.path, ()))
-            splits += [whole] if rows_max is None else whole.in_parts(rows_max)
+            splits += whole.in_parts(rows_max, bytes_max)
         return splits
 
     def _are_clustered(self, columns: Sequence[int]) -> list[bool]:

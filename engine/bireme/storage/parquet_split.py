@@ -16,12 +16,16 @@ from bireme.data.record import record_batch
 from bireme.data.schema import Schema
 from bireme.errors import SourceCorrupt
 from bireme.storage.base import BATCH_ROWS_MAX, ByteRange, ChunkKey
+from bireme.storage.local import LocalByteSource
 from bireme.storage.parquet_bloom import BloomFilter
 from bireme.storage.parquet_decode import Fetched, ParquetDecoder, Wanted
 from bireme.storage.parquet_pages import PageFilter
+from bireme.storage.parquet_part import Part, parts
 
 # Decoding fewer rows costs less than reading what the file says of its pages.
 _ASKED_ROWS_MIN: Final = 16_384
+# Parts of fewer rows that share their bytes would decompress the same pages too often.
+_PART_ROWS_MIN: Final = 1_024
 
 
 class ParquetSplit:
@@ -35,6 +39,7 @@ class ParquetSplit:
         "_decoder",
         "_filters",
         "_first",
+        "_part",
         "_ranges",
         "_rows",
         "_schema",
@@ -57,20 +62,41 @@ class ParquetSplit:
         self._columns = columns
         self._schema = schema
         self._first = 0
+        # Where it is some rows that are read by their pages.
+        self._part: Part | None = None
         self._rows = decoder.file.row_group_rows[row_group]
         self._ranges: tuple[ByteRange, ...] | None = None
         self.row_group = row_group
         self.sharers = 1
 
-    def in_parts(self, rows_max: int) -> list[ParquetSplit]:
-        """Itself, or, where it has many more rows than `rows_max`, parts of about equal size that share its bytes."""
-        if self._rows <= rows_max + rows_max // 4 or not self._columns:
+    def in_parts(self, rows_max: int | None, bytes_max: int | None) -> list[ParquetSplit]:
+        """Itself, or parts of about equal size: where it takes more than `bytes_max`, stored and decoded, by its pages;
+        where it has many more rows than `rows_max`, or pages are too large, such that share its bytes.
+        """
+        by_rows = by_bytes = 1
+        if rows_max is not None and self._rows > rows_max + rows_max // 4:
+            by_rows = -(-self._rows // rows_max)
+        if bytes_max is not None and self._columns:
+            by_bytes = -(-self._bytes_needed // bytes_max)
+        if max(by_rows, by_bytes) == 1 or not self._columns:
             return [self]
         if any(self._decoder.encoding(column).reason for column in self._columns):
             return [self]  # pyarrow would decode all of it for each part
-        count = -(-self._rows // rows_max)
+        found = parts(self._decoder.file, self.row_group, self._columns, by_bytes) if by_bytes > 1 else []
+        if found:
+            return [self._of_part(each) for each in found]
+        count = max(by_rows, min(by_bytes, self._rows // _PART_ROWS_MIN), 1)
         bounds = [part * self._rows // count for part in range(count + 1)]
         return [self._rows_from(first, end - first, count) for first, end in pairwise(bounds)]
+
+    @property
+    def _bytes_needed(self) -> int:
+        return sum([one.length for one in self.ranges]) + self.decoded_bytes
+
+    def _of_part(self, found: Part) -> ParquetSplit:
+        part = self._rows_from(found.first, found.end - found.first, 1)
+        part._part, part._ranges = found, None
+        return part
 
     def _rows_from(self, first: int, rows: int, count: int) -> ParquetSplit:
         part = ParquetSplit(self._decoder, self.row_group, self._columns, self._schema, self._filters, self._blooms)
@@ -98,8 +124,11 @@ class ParquetSplit:
     @property
     def ranges(self) -> tuple[ByteRange, ...]:
         if self._ranges is None:
-            self._ranges = self._decoder.extents.extent(self.row_group, self._columns).ranges
+            self._ranges = self._whole_ranges() if self._part is None else self._part.ranges(self._decoder.file)
         return self._ranges
+
+    def _whole_ranges(self) -> tuple[ByteRange, ...]:
+        return self._decoder.extents.extent(self.row_group, self._columns).ranges
 
     @property
     def schema(self) -> Schema:
@@ -115,6 +144,9 @@ class ParquetSplit:
         kept = tuple([self._columns[index] for index in columns])
         part = ParquetSplit(self._decoder, self.row_group, kept, self._schema.select(columns))
         part._first, part._rows = self._first, self._rows
+        if self._part is not None:
+            pages = tuple([self._part.columns[index] for index in columns])
+            part._part = self._part._replace(columns=pages)
         return part
 
     def decode(self, buffers: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatch]:
@@ -122,8 +154,15 @@ class ParquetSplit:
         if not self._columns:
             return _without_columns(self._rows)
         wanted = Wanted(self.row_group, self._columns, self._schema)
-        batches = self._decoder.batches(wanted, Fetched(self.ranges, buffers))
+        fetched = Fetched(self.ranges, buffers) if self._part is None else self._read_whole()
+        batches = self._decoder.batches(wanted, fetched)
         return batches if self._is_whole() else _cut(batches, self._first, self._rows)
+
+    def _read_whole(self) -> Fetched:
+        """pyarrow needs all bytes of the chunks."""
+        ranges = self._whole_ranges()
+        with LocalByteSource() as source:
+            return Fetched(ranges, source.read_all(ranges))
 
     def _is_whole(self) -> bool:
         return self._rows == self._decoder.file.row_group_rows[self.row_group]
@@ -135,7 +174,11 @@ class ParquetSplit:
         chunks = self._decoder.extents.encoded(self.row_group, self._columns)
         if isinstance(chunks, str):
             return chunks
-        return EncodedRows(chunks, tuple(self._wanted_rows()), self.first_row - self._first)
+        rows = self._wanted_rows()
+        if self._part is None:
+            return EncodedRows(chunks, tuple(rows), self.first_row - self._first)
+        of_part = tuple([(first - self._first, count) for first, count in rows])
+        return EncodedRows(self._part.chunks(chunks, self.ranges), of_part, self.first_row)
 
     def _wanted_rows(self) -> list[tuple[int, int]]:
         """The rows that Bloom filters and the page index of the file leave."""

@@ -57,7 +57,12 @@ class SeriesSource:
         return -(-len(self._numbers) // BATCH_ROWS_MAX)
 
     def splits(
-        self, columns: Sequence[int], filters: Sequence[Expr], *, rows_max: int | None = None
+        self,
+        columns: Sequence[int],
+        filters: Sequence[Expr],
+        *,
+        rows_max: int | None = None,
+        bytes_max: int | None = None,
     ) -> Sequence[SeriesSplit]:
         """One split per batch of rows that may hold some for which all `filters` are TRUE."""
         width = len(columns)

@@ -34,8 +34,9 @@ class Program:
 class DamagedColumn(Exception): ...
 class UnreadColumn(Exception): ...
 
-# Physical type, length of fixed ones, codec, whether it may be NULL, rows, address, bytes, pages.
-Chunk = tuple[int, int, int, bool, int, int, int, Sequence[tuple[int, int, int]]]
+# Physical type, length of fixed ones, codec, whether it may be NULL, rows, address, bytes, pages; of a part of a chunk
+# the row of its first page, and address and bytes of the dictionary page.
+Chunk = tuple[int, int, int, bool, int, int, int, Sequence[tuple[int, int, int]], tuple[int, int, int] | None]
 
 class ScanPlan:
     def __init__(self, formats: Sequence[str]) -> None: ...

@@ -267,14 +267,20 @@ def _located(rows: EncodedRows, buffers: Sequence[pa.Buffer]) -> list[_kernels.C
     """The chunks with the addresses of their bytes."""
     chunks: list[_kernels.Chunk] = []
     for chunk in rows.chunks:
-        buffer = buffers[chunk.buffer]
-        if chunk.offset < 0 or chunk.offset + chunk.length > buffer.size:
-            raise EngineBug(
-                f"a chunk of {chunk.length} bytes at {chunk.offset} lies outside of its {buffer.size} bytes"
-            )
-        address = buffer.address + chunk.offset
+        address = _address(buffers[chunk.buffer], chunk.offset, chunk.length)
+        part = None
+        if chunk.part is not None:
+            first_row, buffer, offset, length = chunk.part
+            part = first_row, _address(buffers[buffer], offset, length), length
         chunks.append(
             (chunk.physical, chunk.type_length, chunk.codec, chunk.is_optional, chunk.rows, address, chunk.length,
-             chunk.pages)
+             chunk.pages, part)
         )  # fmt: skip
     return chunks
+
+
+def _address(buffer: pa.Buffer, offset: int, length: int) -> int:
+    if offset < 0 or offset + length > buffer.size:
+        raise EngineBug(f"a chunk of {length} bytes at {offset} lies outside of its {buffer.size} bytes")
+    start: int = buffer.address
+    return start + offset
