@@ -10,6 +10,7 @@ import pytest
 from support.parquet_files import COLUMNS, duckdb_file, fetch, polars_file, read_rows, table_of
 
 from bireme.errors import Unsupported
+from bireme.storage import parquet_decode
 from bireme.storage.base import BATCH_ROWS_MAX
 from bireme.storage.parquet import open_parquet
 
@@ -217,3 +218,22 @@ def test_decoded_bytes_are_near_what_is_decoded(tmp_path):
     (split,) = open_parquet(tmp_path / "t.parquet").splits([0, 1, 2, 3], [])
     (batch,) = split.decode(fetch(split))
     assert batch.nbytes * 0.8 < split.decoded_bytes < batch.nbytes * 1.5
+
+
+@pytest.mark.parametrize("is_nested", [True, False])
+def test_pyarrow_is_told_of_some_row_groups_at_once(tmp_path, monkeypatch, is_nested):
+    monkeypatch.setattr(parquet_decode, "_BLOCK_CHUNKS", 6)
+    table = table_of(100, random.Random(3))
+    if is_nested:
+        table = pa.table({"a": range(100), "l": [[{"x": row, "y": "a" * (row % 5)}] * (row % 3) for row in range(100)]})
+    path = str(tmp_path / "t.parquet")
+    pq.write_table(table, path, row_group_size=7, store_decimal_as_integer=True)
+    is_the_same(path)
+    source = open_parquet(path)
+    splits = source.splits(range(len(source.schema)), [])
+    found = {}
+    for split in random.Random(4).sample(splits, len(splits)):
+        found[split.first_row] = [row for batch in split.decode(fetch(split)) for row in batch.to_pylist()]
+    expected = pq.read_table(path).to_pylist()
+    assert str([row for first in sorted(found) for row in found[first]]) == str(expected)
+    assert source.files[0].metadata.num_row_groups == 0

@@ -4,6 +4,7 @@ import datetime
 import operator
 import os
 import random
+import tracemalloc
 from decimal import Decimal
 
 import duckdb
@@ -461,3 +462,20 @@ def test_the_plain_footer_only_forgets_decimals_and_the_arrow_schema(tmp_path):
         assert read_footer(copy).chunk(1, leaf) == read_footer(file.footer).chunk(1, leaf)
     assert plain_footer(b"") is None
     assert plain_footer(b"\x15\x04\x29") is None
+
+
+def test_a_footer_takes_little_more_memory_than_its_bytes(tmp_path):
+    write(tmp_path / "t.parquet", table_of(400, random.Random(1)), row_group_size=1)
+    footer = read_file(str(tmp_path / "t.parquet")).footer
+    tracemalloc.start()
+    try:
+        found = read_footer(footer)
+        taken, _ = tracemalloc.get_traced_memory()
+        assert found.chunk(399, 1).values == 1
+    finally:
+        tracemalloc.stop()
+    assert taken < len(footer) // 2
+    half = read_footer(found.cut(range(100, 300)))
+    assert half.rows == found.rows[100:300]
+    assert half.chunk(199, 2) == found.chunk(299, 2)
+    assert found.cut(range(400)) == footer

@@ -42,6 +42,8 @@ from bireme.storage.source_path import PathLike, expand
 
 _FOOTER_THREADS_MAX: Final = 16
 _PRUNED_MAX: Final = 64
+# Of all of them, some 80 bytes each.
+_SURVIVORS_MAX: Final = 65_536
 
 # A row group that filters leave, and those of them that some of its rows may fail.
 _Survivor = tuple[ParquetDecoder, int, tuple[Expr, ...]]
@@ -75,6 +77,7 @@ class ParquetSource:
         self._sample = ParquetSample(self._decoders, schema, self.statistics)
         self._bounds: dict[tuple[str, int], list[Bounds]] = {}
         self._pruned: OrderedDict[Any, list[_Survivor]] = OrderedDict()
+        self._survivors = 0
         self._key_ranges: dict[tuple[str, int], list[KeyRange | None]] = {}
         self.files = files
         self._version = _version(files)
@@ -156,9 +159,11 @@ class ParquetSource:
                 if rows and left is not None:
                     found.append((decoder, group, left))
         with self._lock:
+            self._survivors -= len(self._pruned.pop(key, ()))
             self._pruned[key] = found
-            while len(self._pruned) > _PRUNED_MAX:
-                self._pruned.popitem(last=False)
+            self._survivors += len(found)
+            while len(self._pruned) > 1 and (len(self._pruned) > _PRUNED_MAX or self._survivors > _SURVIVORS_MAX):
+                self._survivors -= len(self._pruned.popitem(last=False)[1])
         return found
 
     def key_ranges(self, column: int, splits: Sequence[Split]) -> list[KeyRange | None]:

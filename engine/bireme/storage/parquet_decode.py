@@ -27,6 +27,9 @@ from bireme.storage.parquet_plain_footer import plain_footer
 from bireme.storage.parquet_reader import open_reader
 
 _PAGE_HEADERS_BYTES: Final = 4096
+# pyarrow is told of so many column chunks at once, which it takes a kilobyte each to keep.
+_BLOCK_CHUNKS: Final = 4_096
+_BLOCKS_MAX: Final = 2
 _CODE_BYTES_MAX: Final = 3
 
 
@@ -59,11 +62,41 @@ class _Reader:
     source: FetchedRanges
 
 
-class ParquetDecoder:
-    """Decodes row groups of `file`, which begins with row `first_row` of its table. Any thread.
+class _Block:
+    """Row groups that follow each other, and readers of them. Any thread.
 
     Opening a reader costs as much as decoding some ten thousand values, so readers are kept and used again.
     """
+
+    def __init__(self, file: ParquetFile, groups: range) -> None:
+        self._file = file
+        self.first = groups.start
+        self._metadata, self.are_unscaled = _decoding_metadata(file, groups)
+        # By the leaves that are read as dictionaries. One reader a thread at most is ever open.
+        self.idle: dict[tuple[int, ...], list[_Reader]] = {}
+
+    def take_reader(self, dictionary_leaves: tuple[int, ...]) -> _Reader:
+        idle = self.idle.get(dictionary_leaves)
+        try:
+            return idle.pop() if idle else self.open(dictionary_leaves)
+        except IndexError:  # another thread was quicker
+            return self.open(dictionary_leaves)
+
+    def open(self, dictionary_leaves: tuple[int, ...]) -> _Reader:
+        source = FetchedRanges(self._file.footer_offset)
+        reader = open_reader(
+            pa.PythonFile(source, mode="r"),
+            metadata=self._metadata,
+            pre_buffer=False,
+            read_dictionary=dictionary_leaves,
+            coerce_int96_timestamp_unit="us",
+            page_checksum_verification=True,
+        )
+        return _Reader(reader, source)
+
+
+class ParquetDecoder:
+    """Decodes row groups of `file`, which begins with row `first_row` of its table. Any thread."""
 
     def __init__(self, file: ParquetFile, first_row: int) -> None:
         self.file = file
@@ -71,10 +104,8 @@ class ParquetDecoder:
         self.page_index = PageIndex(file)
         self.blooms = BloomAnswers(file)
         self.extents = Extents(file, self.encoding, self.is_dictionary)
-        self._metadata: Any = None
-        self._are_unscaled: tuple[bool, ...] = ()
-        # By the leaves that are read as dictionaries. One reader a thread at most is ever open.
-        self._idle: dict[tuple[int, ...], list[_Reader]] = {}
+        self._per_block = max(1, _BLOCK_CHUNKS // max(1, sum(map(len, file.leaves))))
+        self._blocks: dict[int, _Block] = {}
         self._encodings: dict[int, Encoding] = {}
 
     def batches(self, wanted: Wanted, fetched: Fetched) -> Iterator[pa.RecordBatch]:
@@ -114,9 +145,10 @@ class ParquetDecoder:
         seen = 0
         try:
             codes = self._dictionary_leaves(wanted)
-            opened = self._take_reader(codes)
+            block = self._block(wanted.row_group)
+            opened = block.take_reader(codes)
             opened.source.serve(fetched.ranges, fetched.buffers)
-            for batch in _read(opened.reader, wanted.row_group, leaves, rows, wanted.rows_max):
+            for batch in _read(opened.reader, wanted.row_group - block.first, leaves, rows, wanted.rows_max):
                 seen += batch.num_rows
                 yield batch
         except pa.ArrowNotImplementedError as error:
@@ -127,7 +159,7 @@ class ParquetDecoder:
             ) from error
         # A reader after an error, or one that was not read to its end, is not used again.
         opened.source.serve((), ())
-        self._idle.setdefault(codes, []).append(opened)
+        block.idle.setdefault(codes, []).append(opened)
         if seen != (rows if wanted.rows_max is None else min(rows, wanted.rows_max)):
             raise self.file.corrupt(f"{seen} rows where its footer says {rows}", wanted.row_group)
 
@@ -135,9 +167,12 @@ class ParquetDecoder:
         """Which of the columns cannot be decoded: pyarrow's errors do not tell."""
         for leaf in leaves:
             try:
-                opened = self._open(())
+                block = self._block(wanted.row_group)
+                opened = block.open(())
                 opened.source.serve(fetched.ranges, fetched.buffers)
-                found = opened.reader.read_row_group(wanted.row_group, column_indices=[leaf], use_threads=False)
+                found = opened.reader.read_row_group(
+                    wanted.row_group - block.first, column_indices=[leaf], use_threads=False
+                )
             except FOREIGN_ERRORS:
                 return leaf
             if found.num_rows != self.file.row_group_rows[wanted.row_group]:
@@ -155,33 +190,24 @@ class ParquetDecoder:
             ]
         )
 
-    def _take_reader(self, dictionary_leaves: tuple[int, ...]) -> _Reader:
-        idle = self._idle.get(dictionary_leaves)
-        try:
-            return idle.pop() if idle else self._open(dictionary_leaves)
-        except IndexError:  # another thread was quicker
-            return self._open(dictionary_leaves)
-
-    def _open(self, dictionary_leaves: tuple[int, ...]) -> _Reader:
-        if self._metadata is None:
-            # Two threads may do this at once; what they find is equal. The flags come first: another thread looks at
-            # the metadata.
-            metadata, self._are_unscaled = _decoding_metadata(self.file)
-            self._metadata = metadata
-        source = FetchedRanges(self.file.footer_offset)
-        reader = open_reader(
-            pa.PythonFile(source, mode="r"),
-            metadata=self._metadata,
-            pre_buffer=False,
-            read_dictionary=dictionary_leaves,
-            coerce_int96_timestamp_unit="us",
-            page_checksum_verification=True,
-        )
-        return _Reader(reader, source)
+    def _block(self, row_group: int) -> _Block:
+        """What pyarrow knows of a row group and some that lie beside it. Two threads may find it out at once, and find
+        the same.
+        """
+        number = row_group // self._per_block
+        found = self._blocks.get(number)
+        if found is None:
+            first = number * self._per_block
+            last = min(first + self._per_block, len(self.file.row_group_rows))
+            found = _Block(self.file, range(first, last))
+            # Those who use the others still have them.
+            kept = list(self._blocks.items())[-(_BLOCKS_MAX - 1) :]
+            self._blocks = {**dict(kept), number: found}
+        return found
 
     def _engine_array(self, array: pa.Array, row_group: int, column: int, kind: DataType) -> pa.Array:
         try:
-            if self._are_unscaled[column]:
+            if self._block(row_group).are_unscaled[column]:
                 return _as_decimal(array, kind)
             decoded = to_engine(array, kind)
             if kind is STRING or kind.is_nested:
@@ -204,19 +230,22 @@ def _read(reader: Any, row_group: int, leaves: list[int], rows: int, rows_max: i
         yield from reader.iter_batches(BATCH_ROWS_MAX, [row_group], column_indices=leaves, use_threads=False)
 
 
-def _decoding_metadata(file: ParquetFile) -> tuple[Any, tuple[bool, ...]]:
-    """The metadata to decode with, and which columns then come as integers that stand for decimals."""
-    as_it_is = file.metadata, tuple([False] * len(file.schema))
-    if any(field.type.is_nested for field in file.schema):
-        return as_it_is
-    footer = plain_footer(file.footer)
+def _decoding_metadata(file: ParquetFile, groups: range) -> tuple[Any, tuple[bool, ...]]:
+    """The metadata of some row groups to decode with, and which columns then come as integers instead of decimals."""
+    real = file.chunks.cut(groups)
+    plain = None if any(field.type.is_nested for field in file.schema) else _plain_metadata(file, real, len(groups))
+    return (parse_metadata(real), (False,) * len(file.schema)) if plain is None else plain
+
+
+def _plain_metadata(file: ParquetFile, real: bytes, groups: int) -> tuple[Any, tuple[bool, ...]] | None:
+    footer = plain_footer(real)
     if footer is None:
-        return as_it_is
+        return None
     try:
         metadata = parse_metadata(footer)
         arrow = metadata.schema.to_arrow_schema()
-        if len(arrow) != len(file.schema) or metadata.num_row_groups != file.metadata.num_row_groups:
-            return as_it_is
+        if len(arrow) != len(file.schema) or metadata.num_row_groups != groups:
+            return None
         unscaled = tuple(
             _is_unscaled(plain.type, field.type) for plain, field in zip(arrow, file.schema.fields, strict=True)
         )
@@ -224,7 +253,7 @@ def _decoding_metadata(file: ParquetFile) -> tuple[Any, tuple[bool, ...]]:
             if not is_unscaled:
                 to_engine(pa.nulls(0, plain.type), field.type)
     except (*FOREIGN_ERRORS, Unsupported):
-        return as_it_is
+        return None
     return metadata, unscaled
 
 

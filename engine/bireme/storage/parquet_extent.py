@@ -20,7 +20,7 @@ from bireme.storage.parquet_file import ParquetFile
 T = TypeVar("T")
 _Key = tuple[int, tuple[int, ...]]
 
-# Some hundred bytes each.
+# Of columns of row groups, some hundred bytes each.
 _KEPT_MAX: Final = 16_384
 # LZO, and the LZ4 of old writers, which frame it in various ways.
 _PYARROW_CODECS: Final = (3, 5)
@@ -68,7 +68,7 @@ class Extents:
     def _kept(self, into: dict[_Key, T], key: _Key, value: T) -> T:
         with self._lock:
             into[key] = value
-            while len(into) > _KEPT_MAX:
+            while len(into) > max(1, _KEPT_MAX // max(1, len(key[1]))):
                 del into[next(iter(into))]
         return value
 

@@ -44,7 +44,8 @@ FOREIGN_ERRORS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ParquetFile:
-    """A file and its parsed footer. `leaves` are, per column of `schema`, its leaf columns in the file.
+    """A file and its parsed footer; in pyarrow's `metadata` of it there are no row groups. `leaves` are, per column of
+    `schema`, its leaf columns in the file.
 
     `version` names the content that the footer belongs to; `footer_offset` is where column chunks must have ended.
     """
@@ -145,10 +146,11 @@ def parse_metadata(footer: bytes) -> Any:
 
 def _parse(path: str, version: str, footer: bytes, size: int) -> ParquetFile:
     try:
-        metadata = parse_metadata(footer)
+        chunks = read_footer(footer)
+        # What it says of row groups pyarrow would keep as objects of a kilobyte a chunk.
+        metadata = parse_metadata(chunks.cut(range(0)))
         arrow_schema = _with_microseconds(metadata.schema.to_arrow_schema(), metadata)
         leaves, schema = _leaves(arrow_schema), _schema(path, arrow_schema)
-        chunks = read_footer(footer)
         leaf_count = metadata.num_columns
     except pa.ArrowNotImplementedError as error:
         raise Unsupported(f"{path!r} uses something of Parquet that is not supported: {error}") from error

@@ -6,13 +6,14 @@ encoded. So chunks are read here, from the bytes, and everything else about a fi
 Rule: a footer that is not as it should be is a ValueError. Numbers are not believed here; `parquet_file` checks them
 against the file.
 
-Nearly all writers lay chunks out in the same way, and a footer may have ten thousand of them: two regular expressions
-read what is usual, and `thrift_compact` reads the rest.
+Nearly all writers lay chunks out in the same way, and a footer may have a hundred thousand of them: two regular
+expressions read what is usual, and `thrift_compact` reads the rest. What is kept is where they lie in the footer.
 """
 
 from __future__ import annotations
 
 import re
+from array import array
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,10 +32,13 @@ from bireme.storage.thrift_compact import (
     read_value,
     unzigzag,
 )
+from bireme.storage.thrift_fields import struct_list_header
 
 # Encodings whose values are positions in the chunk's dictionary: PLAIN_DICTIONARY and RLE_DICTIONARY.
 _CODES: Final = (2, 8)
 _DATA_PAGES: Final = (0, 3)
+# Some 600 bytes each.
+_KNOWN_MAX: Final = 16_384
 
 _VARINT: Final = rb"[\x80-\xff]*[\x00-\x7f]"
 # ColumnChunk up to the statistics in its meta_data: file_offset (2), meta_data (3) with type (1), encodings (2), path
@@ -104,31 +108,58 @@ class Chunk:
 class Footer:
     """The chunks of a file, the rows of its row groups, and which leaves have a known order.
 
-    Chunks are kept as they were found and made out when they are asked for: most never are.
+    Chunks are made out when they are asked for, which most never are, and those of late are remembered.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, data: bytes) -> None:
         self.rows: list[int] = []
         self.has_order: tuple[bool, ...] = ()
         self.created_by = ""
         self.is_encrypted = False
-        self._chunks: list[list[_Found | Chunk]] = []
+        self._data = data
+        # Where each chunk starts; of each row group, how many come before its own; and where each row group starts.
+        self._chunks = array("q")
+        self._before = array("q", [0])
+        self._groups = array("q")
+        # Where the list of row groups starts and ends.
+        self._list = len(data), len(data)
+        self._known: dict[int, Chunk] = {}
 
     def chunk_count(self, row_group: int) -> int:
-        return len(self._chunks[row_group])
+        return self._before[row_group + 1] - self._before[row_group]
 
     def chunk(self, row_group: int, leaf: int) -> Chunk:
         """ValueError where the chunk is not as it should be."""
-        found = self._chunks[row_group][leaf]
-        if isinstance(found, Chunk):
-            return found
-        chunk = _chunk_of_fields(found) if isinstance(found, dict) else _chunk_of_match(*found)
-        self._chunks[row_group][leaf] = chunk
+        place = self._before[row_group] + leaf
+        chunk = self._known.get(place)
+        if chunk is None:
+            found, _ = _read_chunk(self._data, self._chunks[place])
+            chunk = _chunk_of_fields(found) if isinstance(found, dict) else _chunk_of_match(*found)
+            if len(self._known) >= _KNOWN_MAX:
+                self._known = {}
+            self._known[place] = chunk
         return chunk
 
-    def add_row_group(self, rows: int, chunks: list[_Found | Chunk]) -> None:
+    def add_row_group(self, start: int, rows: int, chunks: array[int]) -> None:
         self.rows.append(rows)
-        self._chunks.append(chunks)
+        self._groups.append(start)
+        self._chunks.extend(chunks)
+        self._before.append(len(self._chunks))
+
+    def end_row_groups(self, start: int, end: int) -> None:
+        """The list of them lies between."""
+        self._list = start, end
+
+    def cut(self, groups: range) -> bytes:
+        """The footer with only these row groups, which follow each other."""
+        start, end = self._list
+        if start == end:
+            return self._data
+        kept = b""
+        if groups:
+            last = self._groups[groups.stop] if groups.stop < len(self._groups) else end
+            kept = self._data[self._groups[groups.start] : last]
+        return b"".join((self._data[:start], struct_list_header(len(groups)), kept, self._data[end:]))
 
 
 # The groups of _HEAD, the fields of the statistics, the groups of _TAIL; or all fields where a chunk is not as usual.
@@ -144,7 +175,7 @@ def read_footer(data: bytes) -> Footer:
 
 
 def _read_footer(data: bytes) -> Footer:
-    footer = Footer()
+    footer = Footer(data)
     position = number = 0
     while (header := data[position]) != STOP:
         number, kind, position = field_at(data, position, header, number)
@@ -163,12 +194,13 @@ def _read_footer(data: bytes) -> Footer:
 
 
 def _read_row_groups(data: bytes, position: int, footer: Footer) -> int:
+    start = position
     count, kind, position = list_header(data, position)
     if count and kind != STRUCT:
         raise ValueError("row groups are not structs")
     for _ in range(count):
-        number, rows = 0, -1
-        chunks: list[_Found | Chunk] = []
+        number, rows, first = 0, -1, position
+        chunks = array("q")
         while (header := data[position]) != STOP:
             number, kind, position = field_at(data, position, header, number)
             if number == 1 and kind in LISTS:
@@ -179,28 +211,32 @@ def _read_row_groups(data: bytes, position: int, footer: Footer) -> int:
                 rows = value
         if rows < 0:
             raise ValueError("a row group has no number of rows")
-        footer.add_row_group(rows, chunks)
+        footer.add_row_group(first, rows, chunks)
         position += 1
+    footer.end_row_groups(start, position)
     return position
 
 
-def _read_chunks(data: bytes, position: int) -> tuple[list[_Found | Chunk], int]:
+def _read_chunks(data: bytes, position: int) -> tuple[array[int], int]:
+    """Where the chunks of a row group start, and where the last one ends."""
     count, kind, position = list_header(data, position)
     if count and kind != STRUCT:
         raise ValueError("column chunks are not structs")
-    chunks: list[_Found | Chunk] = []
+    chunks = array("q")
     for _ in range(count):
-        head = _HEAD.match(data, position)
-        if head is not None and head[1][0] == len(head[2]):
-            statistics, end = _read_statistics(data, head.end())
-            tail = _TAIL.match(data, end)
-            if tail is not None:
-                chunks.append((head.groups(), statistics, tail.groups()))
-                position = tail.end()
-                continue
-        fields, position = read_struct(data, position)
-        chunks.append(fields)
+        chunks.append(position)
+        _, position = _read_chunk(data, position)
     return chunks, position
+
+
+def _read_chunk(data: bytes, position: int) -> tuple[_Found, int]:
+    head = _HEAD.match(data, position)
+    if head is not None and head[1][0] == len(head[2]):
+        statistics, end = _read_statistics(data, head.end())
+        tail = _TAIL.match(data, end)
+        if tail is not None:
+            return (head.groups(), statistics, tail.groups()), tail.end()
+    return read_struct(data, position)
 
 
 def _read_statistics(data: bytes, position: int) -> tuple[list[Any], int]:

@@ -81,7 +81,12 @@ def structs_of(content: bytes) -> list[bytes]:
 
 def list_of(structs: Sequence[bytes]) -> bytes:
     """The content of a field that is a list of structs."""
-    return _header(len(structs), STRUCT) + b"".join(structs)
+    return struct_list_header(len(structs)) + b"".join(structs)
+
+
+def struct_list_header(count: int) -> bytes:
+    """What comes before the elements of a list of so many structs."""
+    return _header(count, STRUCT)
 
 
 def texts_of(content: bytes) -> list[bytes]:
