@@ -244,6 +244,7 @@ with bm.connect(threads=2, memory_limit="4MiB") as session:
     framed = "min(m) over (order by x, i rows between 3 preceding and 2 following)"
     session.sql(f"select {windows}, {framed} as f from t").collect()
     session.sql("select median(x), quantile_disc(d, 0.3) from t").collect()
+    session.sql("select entropy(x) from t").collect()
 sys.exit("pandas" in sys.modules)
 """
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

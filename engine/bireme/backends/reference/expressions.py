@@ -33,6 +33,7 @@ from bireme.backends.reference.casts import cast_array
 from bireme.backends.reference.keys import Rows
 from bireme.backends.reference.values import repeated
 from bireme.backends.reference.vectors import Bools, bools, from_bools, nulls_of
+from bireme.data import arrays
 from bireme.data.record import plain
 from bireme.data.types import BOOL, DataType, to_arrow
 from bireme.errors import EngineBug, Unsupported
@@ -135,7 +136,7 @@ class Scope:
 
     def at(self, rows: Rows, parameters: Mapping[Parameter, pa.Array]) -> Scope:
         """The same columns and parameters at some rows, which may come repeatedly, and further `parameters`."""
-        positions = pa.array(rows, pa.int64())
+        positions = arrays.from_numpy(np.asarray(rows, np.int64))
         around = {parameter: values.take(positions) for parameter, values in self._parameters.items()}
         return Scope(_TakenLazily(self._columns, positions), len(rows), {**around, **parameters})
 
@@ -164,7 +165,7 @@ class Scope:
         for arg in args:
             values = self._evaluate_at(arg, rows)
             missing = nulls_of(values)
-            parts.append((rows[~missing], values.filter(pa.array(~missing))))
+            parts.append((rows[~missing], values.filter(arrays.from_numpy(~missing))))
             rows = rows[missing]
         return _merged(parts, self._rows, kind)
 
@@ -217,7 +218,7 @@ def _merged(parts: list[tuple[Rows, pa.Array]], rows: int, kind: DataType) -> pa
     together = pa.concat_arrays([values if values.type == arrow else values.cast(arrow) for _, values in parts])
     source = np.full(rows, -1, np.int64)
     source[np.concatenate([at for at, _ in parts])] = np.arange(len(together))
-    return together.take(pa.array(source, pa.int64(), mask=source < 0))
+    return together.take(arrays.from_numpy(np.asarray(source, np.int64), missing=source < 0))
 
 
 def kept_rows(predicate: Expr, columns: Sequence[pa.Array], rows: int) -> Rows:

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bireme.backends.reference.vectors import INT64_BOUND, from_integers, from_intervals, integers, intervals, nulls_of
+from bireme.backends.reference.vectors import (
+    INT64_BOUND,
+    from_floats,
+    from_integers,
+    from_intervals,
+    integers,
+    intervals,
+    nulls_of,
+)
 from bireme.data import arrays
 from bireme.data.record import plain
 from bireme.data.types import DataType, Kind, to_arrow
@@ -102,6 +110,8 @@ def repeated(value: Any, kind: DataType, rows: int) -> pa.Array:
         return pa.nulls(rows, to_arrow(kind))
     if kind.kind is Kind.INTERVAL:
         return from_values([value], kind).take(arrays.from_numpy(np.zeros(rows, np.int64)))
+    if kind.is_float:
+        return from_floats(np.full(rows, value, np.float64), np.zeros(rows, np.bool_), kind)
     if kind.is_integer and value < INT64_BOUND:
         return from_integers(np.full(rows, value, np.int64), np.zeros(rows, np.bool_), kind, str)
     return pa.repeat(from_values([value], kind)[0], rows)
