@@ -75,13 +75,6 @@ def rows() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def oracle(rows: pa.Table) -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect(config={"threads": 1}) as connection:
-        connection.register("t", rows)
-        yield connection
-
-
-@pytest.fixture(scope="module")
 def cramped(rows: pa.Table, spill_folder: Path) -> Iterator[bm.Session]:
     with bm.connect(threads=2, memory_limit=LITTLE, spill_folder=spill_folder) as session:
         session.register("t", rows)
