@@ -292,6 +292,18 @@ def test_a_stuck_query_is_found_beside_one_that_runs() -> None:
     run(main, deadlock_seconds_max=0.1, threads=1)
 
 
+def test_a_query_may_wait_as_long_as_something_happens_to_older_ones() -> None:
+    async def main(worker: Worker) -> None:
+        # As it is when the watchdog looks between two tasks.
+        worker._watchdog._busy = lambda: False  # type: ignore[method-assign]
+        older = worker.run(one_scan(), FakeStages({ONE: FakeWork(splits=splits(4_000), slow=1.0)}))
+        younger = worker.run(one_scan(), FakeStages({ONE: FakeWork(splits=splits(3))}))
+        assert len((await asyncio.gather(rows_of(older), rows_of(younger)))[0]) == 4_000
+        assert not happened(worker, events.DeadlockFound)
+
+    run(main, deadlock_seconds_max=0.1, threads=1)
+
+
 def test_an_executor_that_breaks_ends_its_queries_instead_of_hanging_them() -> None:
     async def main() -> None:
         worker = Worker(config(), source=MemorySource(), spill=MemorySpill())

@@ -35,12 +35,16 @@ from bireme.plan.top_bound import is_scanned
 from bireme.plan.tree import columns_used
 from bireme.storage.base import BATCH_ROWS_MAX, ScannableSource, Split
 from bireme.storage.split_run import RunLimits, hulls, in_runs, run_lengths
+from bireme.units import MIB
 
 # Where less of all ranges than this belongs to one split alone, telling whole groups apart gains nothing.
 _FINAL_SHARE_MIN: Final = 0.5
 # A split may take this part of the memory of its slot, stored and decoded: one is read while another is ahead, and what
 # is made of it waits beside them.
 _SPLITS_IN_MEMORY: Final = 8
+# Smaller splits would spare less than what each task takes whatever its rows, and have groups leave memory after some
+# hundreds of rows.
+_SPLIT_BYTES_MIN: Final = MIB
 
 
 def clusters(ranges: Sequence[KeyRange | None]) -> list[Cluster]:
@@ -131,8 +135,9 @@ class PipelineStages:
         # What is kept is kept by whole row groups, each of which is a split.
         is_whole = self._is_kept(scan.table) or not (self._states.levers.native_scan and self._kernels.decodes)
         rows_max = None if is_whole or wanted is not None else BATCH_ROWS_MAX
-        bytes_max = None if is_whole else self._limits.memory_bytes // (_SPLITS_IN_MEMORY * self._limits.slots)
-        splits = source.splits(scan.columns, filters, rows_max=rows_max, bytes_max=bytes_max)
+        splits = source.splits(
+            scan.columns, filters, rows_max=rows_max, bytes_max=None if is_whole else self._split_bytes_max()
+        )
         if wanted is not None:
             splits = [split for split in splits if len(rows_within(wanted, split))]
         finals = pipeline.sink.finals if isinstance(pipeline.sink, GroupSink) else None
@@ -142,6 +147,10 @@ class PipelineStages:
             ranges = source.key_ranges(finals.column, splits)
             self._states.clusters[finals.edge] = clusters(hulls(ranges, lengths))
         return _spread(self._in_reading_order(pipeline, source, splits, lengths), scan.splits_max)
+
+    def _split_bytes_max(self) -> int:
+        share = self._limits.memory_bytes // (_SPLITS_IN_MEMORY * self._limits.slots)
+        return max(_SPLIT_BYTES_MIN, share)
 
     def _in_reading_order(
         self, pipeline: Pipeline, source: ScannableSource, splits: Sequence[Split], lengths: Sequence[int]
