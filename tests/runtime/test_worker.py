@@ -224,16 +224,61 @@ def test_a_stream_closed_early_leaves_nothing_and_more_work_goes_on() -> None:
     assert [event.outcome for event in happened(worker, events.QueryEnded)] == ["closed", "done"]
 
 
+def test_splits_that_take_long_are_found_beside_the_loop() -> None:
+    threads: list[int] = []
+
+    class Noting(FakeStages):
+        def splits(self, pipeline: Any) -> Any:
+            threads.append(threading.get_ident())
+            return super().splits(pipeline)
+
+    async def main(worker: Worker) -> None:
+        for slow in (False, True):
+            stages = Noting({ONE: FakeWork(splits=splits(4, range_bytes=3), slow_splits=slow)})
+            assert await rows_of(worker.run(one_scan(), stages)) == [0, 1, 2, 3]
+        assert threads[0] == threading.get_ident() != threads[1]
+
+    run(main)
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_query_that_ends_while_splits_are_looked_for_waits_for_that(fails: bool) -> None:
+    looking, go_on = threading.Event(), threading.Event()
+
+    class Waiting(FakeStages):
+        def splits(self, pipeline: Any) -> Any:
+            looking.set()
+            assert go_on.wait(10)
+            if fails:
+                raise ZeroDivisionError("nobody asks any more")
+            return super().splits(pipeline)
+
+    async def main(worker: Worker) -> None:
+        stages = Waiting({ONE: FakeWork(splits=splits(4), slow_splits=True)})
+        stream = worker.run(one_scan(), stages)
+        await asyncio.to_thread(looking.wait)
+        closing = asyncio.create_task(stream.aclose())
+        await asyncio.sleep(0.01)
+        assert not closing.done()
+        assert stages.counts.set_closed == 0
+        go_on.set()
+        await closing
+        assert (stages.counts.set_closed, stages.counts.opened) == (1, 0)
+
+    run(main)
+
+
 # ---------------------------------------------------------------------------------------------- errors
 
 
-def test_an_error_of_a_stage_that_is_not_ours_is_a_bug_with_its_cause() -> None:
+@pytest.mark.parametrize("slow_splits", [False, True])
+def test_an_error_of_a_stage_that_is_not_ours_is_a_bug_with_its_cause(slow_splits: bool) -> None:
     class Broken(FakeStages):
         def splits(self, _: object) -> Any:
             raise ZeroDivisionError("oops")
 
     async def main(worker: Worker) -> None:
-        stages = Broken({ONE: FakeWork()})
+        stages = Broken({ONE: FakeWork(slow_splits=slow_splits)})
         with pytest.raises(EngineBug, match="ZeroDivisionError: oops") as raised:
             await rows_of(worker.run(one_scan(), stages))
         assert isinstance(raised.value.__cause__, ZeroDivisionError)

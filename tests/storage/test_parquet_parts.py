@@ -122,3 +122,13 @@ def test_damage_is_named_or_changes_nothing(tmp_path: Path, seed: int) -> None:
         except (BiremeError, ColumnFault, ColumnUnread):
             continue
         assert sum(batch.num_rows for batch in batches) == part.rows
+
+
+def test_splits_are_quick_where_few_chunks_are_looked_at_and_no_pages(tmp_path: Path) -> None:
+    path = str(tmp_path / "t.parquet")
+    pq.write_table(pa.table({"a": range(10_000), "b": range(10_000)}), path, row_group_size=20)
+    source = open_parquet(path)
+    assert not source.are_splits_quick([0, 1], None)
+    assert source.are_splits_quick([0], None)
+    assert source.are_splits_quick([0], 1 << 20)
+    assert not source.are_splits_quick([0], 100)

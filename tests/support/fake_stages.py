@@ -99,6 +99,7 @@ class FakeWork:
     fails: float = 0.0
     rows_max: int | None = None
     slow: float = 0.0
+    slow_splits: bool = False
 
 
 @dataclass(slots=True)
@@ -370,6 +371,9 @@ class FakeStages:
 
     def stage(self, pipeline: Pipeline) -> FakeStage:
         return self._make(pipeline, self.works[pipeline.id], self.counts, self._rng)
+
+    def are_splits_quick(self, pipeline: Pipeline) -> bool:
+        return not self.works[pipeline.id].slow_splits
 
     def splits(self, pipeline: Pipeline) -> Sequence[Split]:
         return self.works[pipeline.id].splits

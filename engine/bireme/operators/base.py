@@ -310,8 +310,12 @@ class StageSet(Protocol):
 
     def stage(self, pipeline: Pipeline) -> Stage: ...
 
+    def are_splits_quick(self, pipeline: Pipeline) -> bool:
+        """Whether `splits` neither blocks nor takes long, so that it may be called on the loop."""
+        ...
+
     def splits(self, pipeline: Pipeline) -> Sequence[Split]:
-        """The splits of a ScanSource, after pruning; called on the loop when the pipeline may start."""
+        """The splits of a ScanSource, after pruning; called once, on any thread, when the pipeline may start."""
         ...
 
     def is_kept(self, table: str) -> bool:

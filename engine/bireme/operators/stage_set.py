@@ -67,6 +67,12 @@ def _spread(splits: Sequence[Split], count_max: int | None) -> Sequence[Split]:
     return [splits[(2 * at + 1) * len(splits) // (2 * count_max)] for at in range(count_max)]
 
 
+def _scan_of(pipeline: Pipeline) -> ScanSource:
+    if not isinstance(pipeline.source, ScanSource):
+        raise EngineBug(f"pipeline {pipeline.name} reads no table")
+    return pipeline.source
+
+
 def _nothing_is_kept(_: str) -> bool:
     return False
 
@@ -124,20 +130,18 @@ class PipelineStages:
             return 1
         return self._dag.edges[pipeline.sink.edge].partitions
 
+    def are_splits_quick(self, pipeline: Pipeline) -> bool:
+        scan = _scan_of(pipeline)
+        return self._source(scan.table, scan.version).are_splits_quick(scan.columns, self._split_bytes_max(scan))
+
     def splits(self, pipeline: Pipeline) -> Sequence[Split]:
-        scan = pipeline.source
-        if not isinstance(scan, ScanSource):
-            raise EngineBug(f"pipeline {pipeline.name} reads no table")
+        scan = _scan_of(pipeline)
         filters = [self._states.resolve(each) for each in scan.filters]
         filters += range_filters(scan, self._states, pipeline.schemas[0])
         source = self._source(scan.table, scan.version)
         wanted = wanted_rows(scan, self._states)
-        # What is kept is kept by whole row groups, each of which is a split.
-        is_whole = self._is_kept(scan.table) or not (self._states.levers.native_scan and self._kernels.decodes)
-        rows_max = None if is_whole or wanted is not None else BATCH_ROWS_MAX
-        splits = source.splits(
-            scan.columns, filters, rows_max=rows_max, bytes_max=None if is_whole else self._split_bytes_max()
-        )
+        rows_max = None if self._is_whole(scan) or wanted is not None else BATCH_ROWS_MAX
+        splits = source.splits(scan.columns, filters, rows_max=rows_max, bytes_max=self._split_bytes_max(scan))
         if wanted is not None:
             splits = [split for split in splits if len(rows_within(wanted, split))]
         finals = pipeline.sink.finals if isinstance(pipeline.sink, GroupSink) else None
@@ -148,7 +152,13 @@ class PipelineStages:
             self._states.clusters[finals.edge] = clusters(hulls(ranges, lengths))
         return _spread(self._in_reading_order(pipeline, source, splits, lengths), scan.splits_max)
 
-    def _split_bytes_max(self) -> int:
+    def _is_whole(self, scan: ScanSource) -> bool:
+        """Whether splits are whole row groups: what is kept is kept by them, and other decoders know no others."""
+        return self._is_kept(scan.table) or not (self._states.levers.native_scan and self._kernels.decodes)
+
+    def _split_bytes_max(self, scan: ScanSource) -> int | None:
+        if self._is_whole(scan):
+            return None
         share = self._limits.memory_bytes // (_SPLITS_IN_MEMORY * self._limits.slots)
         return max(_SPLIT_BYTES_MIN, share)
 

@@ -14,50 +14,20 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Protocol
 
-from bireme.clock import Clock
-from bireme.data.batch import Batch
 from bireme.data.ids import BatchId, EdgeId, PipelineId, QueryId, TaskId
 from bireme.errors import BiremeError, EngineBug
 from bireme.observe.event import TableFreed
-from bireme.observe.recorder import Recorder
 from bireme.operators.base import StageSet
 from bireme.plan.physical import Dag, Edge, EdgeSource, Take
 from bireme.runtime.asides import Asides
 from bireme.runtime.compute.policy import distances_to_result, rank
-from bireme.runtime.compute.task import Supplier
 from bireme.runtime.holder.batch_holder import BatchHolder
-from bireme.runtime.holder.column_cache import ColumnCache
 from bireme.runtime.holder.state import Entry, Feed
-from bireme.runtime.memory.ledger import Ledger
+from bireme.runtime.opening import open_pipeline
 from bireme.runtime.pipeline import LivePipeline, Phase
+from bireme.runtime.services import Services
 from bireme.runtime.table_lives import TableLives
-
-
-class Services(Protocol):
-    """What a graph asks of its worker."""
-
-    clock: Clock
-    recorder: Recorder
-    ledger: Ledger
-    cache: ColumnCache
-
-    def offer(self, supplier: Supplier) -> None:
-        """A pipeline has work for Compute."""
-        ...
-
-    def relievable(self, pipeline: LivePipeline) -> None:
-        """What a pipeline could give up of its state has changed."""
-        ...
-
-    def want_bytes(self, pipeline: LivePipeline) -> None:
-        """A scan wants splits fetched."""
-        ...
-
-    def drop(self, batch: Batch) -> None:
-        """A batch that does not lie on DEVICE is not needed any more."""
-        ...
 
 
 class Graph:
@@ -152,7 +122,7 @@ class Graph:
 
     def start(self) -> None:
         """Opens what waits for nothing, and lets it run."""
-        self._guarded(self._start)
+        self.guarded(self._start)
 
     def _start(self) -> None:
         for holder in self.holders.values():
@@ -200,7 +170,7 @@ class Graph:
         if not self._settling:
             self._settling = True
             try:
-                self._guarded(self._settle)
+                self.guarded(self._settle)
             finally:
                 self._settling = False
         self._check_quiet()
@@ -223,7 +193,7 @@ class Graph:
         if self.closed:
             return
         if pipeline.phase is Phase.WAITING and all(one.phase is Phase.ENDED for one in self.before(pipeline)):
-            pipeline.open(self.slots)
+            open_pipeline(pipeline)
         if pipeline.phase < Phase.STOPPING and not self._wanted(pipeline):
             pipeline.abandon()
         pipeline.advance()
@@ -304,7 +274,7 @@ class Graph:
         if self.closed:
             return
         self.closed = True
-        self._guarded(lambda: self.stages.stop())
+        self.guarded(lambda: self.stages.stop())
         for pipeline in self.pipelines.values():
             pipeline.discard_inputs()
         for holder in self.holders.values():
@@ -346,7 +316,7 @@ class Graph:
         if self._quiet is not None and not self._quiet.done() and self._is_quiet():
             self._quiet.set_result(None)
 
-    def _guarded(self, step: Callable[[], None]) -> None:
+    def guarded(self, step: Callable[[], None]) -> None:
         """Runs a step of ours and of the stages; what it raises fails this query and no other."""
         try:
             step()

@@ -16,7 +16,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from bireme.data.ids import EventId, QueryId
-from bireme.observe.event import NO_CAUSE, PipelineEnded, PipelineOpened, TaskRetried
+from bireme.observe.event import NO_CAUSE, PipelineEnded, TaskRetried
 from bireme.operators.base import Stage
 from bireme.plan.physical import (
     BuildSink,
@@ -26,7 +26,6 @@ from bireme.plan.physical import (
     MatchSink,
     Pipeline,
     SampleSink,
-    ScanSource,
     Take,
 )
 from bireme.runtime.compute.task import Result, SplitInput, Task, TaskKind
@@ -48,10 +47,11 @@ if TYPE_CHECKING:
 
 class Phase(IntEnum):
     WAITING = 0
-    OPEN = 1
-    FINISHING = 2
-    STOPPING = 3
-    ENDED = 4
+    OPENING = 1
+    OPEN = 2
+    FINISHING = 3
+    STOPPING = 4
+    ENDED = 5
 
 
 class LivePipeline:
@@ -273,21 +273,6 @@ class LivePipeline:
 
     # ------------------------------------------------------------------------------------- advancing
 
-    def open(self, slots: int) -> None:
-        """What must be done before is done."""
-        self.phase = Phase.OPEN
-        self.stage.open(slots)
-        source = self.pipeline.source
-        if isinstance(source, ScanSource):
-            self.splits = self.graph.stages.splits(self.pipeline)
-            self.is_kept = self.graph.stages.is_kept(source.table)
-            self.inputs_max = len(self.splits)
-            if self.splits:
-                self.graph.services.want_bytes(self)
-        elif not isinstance(source, EdgeSource):
-            self.inputs_max = 1
-        self.graph.recorder.record(PipelineOpened(self.query, self.pipeline.id, len(self.splits)))
-
     def advance(self) -> None:
         """Goes on to the next phase when this one is over."""
         if self.relief is not None and self.in_flight == 0:
@@ -334,7 +319,7 @@ class LivePipeline:
     def abandon(self) -> None:
         """Nobody wants more of it: inputs go at once, the end comes when no call runs."""
         if self.phase < Phase.STOPPING:
-            opened = self.phase is not Phase.WAITING
+            opened = self.phase >= Phase.OPEN
             self._stop_inputs("abandoned")
             self.phase = Phase.STOPPING if opened else Phase.ENDED
             if not opened:

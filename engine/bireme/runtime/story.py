@@ -21,6 +21,8 @@ def _waits_for(pipeline: LivePipeline) -> Iterator[str]:
     if pipeline.phase is Phase.WAITING:
         names = [f"{one!r}" for one in pipeline.graph.before(pipeline) if one.phase is not Phase.ENDED]
         yield f"waits for the end of {', '.join(names)}"
+    elif pipeline.phase is Phase.OPENING:
+        yield "looks for its splits"
     elif pipeline.in_flight or pipeline.fetching:
         yield f"runs {pipeline.in_flight} tasks, fetches {pipeline.fetching} splits"
     elif pipeline.has_work():

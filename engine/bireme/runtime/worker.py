@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
 from itertools import count
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bireme.clock import Clock, MonotonicClock
 from bireme.config import Config
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ResultStream", "Worker", "WorkerStatistics"]
 
+T = TypeVar("T")
 MakeThreads = Callable[[str, int], Threads]
 
 
@@ -329,6 +330,9 @@ class Worker:
 
     def want_bytes(self, pipeline: LivePipeline) -> None:
         self.preload.want(pipeline)
+
+    def on_io_thread(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        return self._io_threads.submit(work)
 
     def relievable(self, pipeline: LivePipeline) -> None:
         self.memory.note_state(pipeline, pipeline.costs.relievable)

@@ -88,6 +88,9 @@ class ArrowSource:
     def split_count(self) -> int:
         return len(self._batches)
 
+    def are_splits_quick(self, columns: Sequence[int], bytes_max: int | None) -> bool:
+        return True
+
     def splits(
         self,
         columns: Sequence[int],

@@ -107,6 +107,10 @@ class Split(Protocol):
 class ScannableSource(TableSource, Protocol):
     """A table that can be read."""
 
+    def are_splits_quick(self, columns: Sequence[int], bytes_max: int | None) -> bool:
+        """Whether `splits` with this `bytes_max` reads nothing of the files and has not much to look at."""
+        ...
+
     def splits(
         self,
         columns: Sequence[int],

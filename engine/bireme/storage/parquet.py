@@ -42,6 +42,8 @@ from bireme.storage.source_path import PathLike, expand
 
 _FOOTER_THREADS_MAX: Final = 16
 _PRUNED_MAX: Final = 64
+# What statistics say of one chunk takes some microseconds to look at.
+_QUICK_CHUNKS_MAX: Final = 512
 # Of all of them, some 80 bytes each.
 _SURVIVORS_MAX: Final = 65_536
 
@@ -114,6 +116,17 @@ class ParquetSource:
 
     def split_count(self) -> int:
         return sum(len(file.row_group_rows) for file in self.files)
+
+    def are_splits_quick(self, columns: Sequence[int], bytes_max: int | None) -> bool:
+        """Whether `splits` looks at few row groups, and at the pages of none."""
+        kept = tuple(columns)
+        if self.split_count() * len(kept) > _QUICK_CHUNKS_MAX:
+            return False
+        return bytes_max is None or all(
+            decoder.extents.extent(group, kept).bytes_needed <= bytes_max
+            for decoder in self._decoders
+            for group in range(len(decoder.file.row_group_rows))
+        )
 
     def splits(
         self,

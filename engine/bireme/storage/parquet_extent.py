@@ -32,6 +32,11 @@ class Extent(NamedTuple):
     ranges: tuple[ByteRange, ...]
     decoded_bytes: int
 
+    @property
+    def bytes_needed(self) -> int:
+        """Stored and decoded."""
+        return sum([one.length for one in self.ranges]) + self.decoded_bytes
+
 
 class Extents:
     """Those of one file. `encoding` says how a column is stored, `is_dictionary` whether a chunk is all codes."""

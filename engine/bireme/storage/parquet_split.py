@@ -77,7 +77,7 @@ class ParquetSplit:
         if rows_max is not None and self._rows > rows_max + rows_max // 4:
             by_rows = -(-self._rows // rows_max)
         if bytes_max is not None and self._columns:
-            by_bytes = -(-self._bytes_needed // bytes_max)
+            by_bytes = -(-self._decoder.extents.extent(self.row_group, self._columns).bytes_needed // bytes_max)
         if max(by_rows, by_bytes) == 1 or not self._columns:
             return [self]
         if any(self._decoder.encoding(column).reason for column in self._columns):
@@ -88,10 +88,6 @@ class ParquetSplit:
         count = max(by_rows, min(by_bytes, self._rows // _PART_ROWS_MIN), 1)
         bounds = [part * self._rows // count for part in range(count + 1)]
         return [self._rows_from(first, end - first, count) for first, end in pairwise(bounds)]
-
-    @property
-    def _bytes_needed(self) -> int:
-        return sum([one.length for one in self.ranges]) + self.decoded_bytes
 
     def _of_part(self, found: Part) -> ParquetSplit:
         part = self._rows_from(found.first, found.end - found.first, 1)

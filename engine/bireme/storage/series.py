@@ -56,6 +56,9 @@ class SeriesSource:
     def split_count(self) -> int:
         return -(-len(self._numbers) // BATCH_ROWS_MAX)
 
+    def are_splits_quick(self, columns: Sequence[int], bytes_max: int | None) -> bool:
+        return True
+
     def splits(
         self,
         columns: Sequence[int],
