@@ -88,6 +88,7 @@ class Bench:
 
     def _process(self, case: str, engine: str, limit: str) -> tuple[dict[str, Any], Path]:
         answer = self._scratch / f"answer.{'parquet' if case in TO_FILE else 'arrow'}"
+        answer.unlink(missing_ok=True)  # what was read of it stays
         request = {
             "engine": engine, "sql": text_of(case), "lineitem": str(self._lineitem), "limit": limit,
             "threads": self._options.threads, "to": str(answer) if case in TO_FILE else "", "answer": str(answer),

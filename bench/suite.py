@@ -27,6 +27,7 @@ def suite_parser(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--hot", action="store_true", help="engines load the tables before queries are timed")
+    parser.add_argument("--fresh", action="store_true", help="a process for each run: for answers of many gigabytes")
     parser.add_argument("--memory-limit", default=None)
     parser.add_argument("--json", type=Path, default=None, help="also write JSON lines to this file")
     return parser
@@ -58,6 +59,7 @@ def run_suite(suite: str, title: str, tables: Mapping[str, Path], options: argpa
         memory_limit=options.memory_limit,
         runs=options.runs,
         hot=options.hot,
+        fresh=options.fresh,
     )
     reports = measure(Workload(suite, tables, queries, dialects), setup)
     labels = [engine.label for engine in setup.engines]
@@ -70,6 +72,7 @@ def run_suite(suite: str, title: str, tables: Mapping[str, Path], options: argpa
             threads=setup.threads,
             memory_limit=setup.memory_limit,
             hot=setup.hot,
+            fresh=setup.fresh,
             **context,
         )
     return int(any(report.failed for (_, label), report in reports.items() if label == labels[0]))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bireme.cli.harness.answers import difference, order_columns
+from bireme.cli.harness.answers import order_columns
 from bireme.cli.harness.limited import limited, limited_difference
 from bireme.cli.harness.measure import measure
 from bireme.cli.harness.report import QueryReport, to_fastest
@@ -26,64 +26,6 @@ def test_choices_of_engines() -> None:
     for wrong in ("", "mysql", "duckdb:-clustering", "bireme:-oars"):
         with pytest.raises(ConfigError):
             parse_engines(wrong)
-
-
-# ---------------------------------------------------------------------------------------------------- many rows
-
-
-def _many(rows: int = 30_000) -> pa.Table:
-    random = np.random.default_rng(7)
-    key = random.permutation(rows)
-    return pa.table(
-        {
-            "k": pa.array(key, mask=key == 5),
-            "text": pa.array([f"t{value % 1000}" for value in key]),
-            "x": pa.array(key / 3, mask=key == 9),
-        }
-    )
-
-
-def test_many_rows_compare_as_multisets_within_the_tolerance() -> None:
-    right = _many()
-    moved = right.take(pa.array(np.random.default_rng(8).permutation(right.num_rows)))
-    assert difference(moved, right, []) is None
-    assert difference(moved, right, [0]) is not None
-    near = moved.set_column(2, "x", pa.compute.multiply(moved["x"], 1 + 1e-9))
-    assert difference(near, right, []) is None
-    assert difference(moved.set_column(1, "text", moved["text"].cast(pa.large_string())), right, []) is None
-
-
-def test_many_rows_compare_by_value_whatever_their_types() -> None:
-    rows = 30_000
-    key = np.random.default_rng(9).integers(-50, 50, rows)
-    wide = pa.table(
-        [pa.array(key), pa.array([[int(value), None] for value in key]), pa.nulls(rows)], names=["a", "a", "n"]
-    )
-    narrow = pa.table([pa.array(key, pa.int8()), wide[1], pa.nulls(rows, pa.int32())], names=["a", "b", "n"])
-    assert difference(narrow.take(pa.array(np.argsort(key))), wide, []) is None
-    exact = wide.set_column(0, "a", wide[0].cast(pa.decimal128(20, 1)))
-    assert difference(exact, narrow, []) is None
-    lists = pa.chunked_array([pa.array([[int(value), None] for value in [*key[:-1], 51]])])
-    assert "51" in str(difference(narrow.set_column(1, "b", lists), wide, []))
-
-
-def test_rows_alike_in_their_exact_columns_compare_by_their_floats() -> None:
-    random = np.random.default_rng(10)
-    floats = random.random(30_000)
-    right = pa.table({"k": np.arange(30_000) % 10, "x": floats})
-    moved = right.take(pa.array(random.permutation(30_000)))
-    assert difference(moved, right, []) is None
-    floats[123] += 0.001
-    assert difference(moved, pa.table({"k": right["k"], "x": floats}), []) is not None
-
-
-@pytest.mark.parametrize("column", ["k", "text", "x"])
-def test_one_wrong_value_among_many_rows_is_seen(column: str) -> None:
-    right = _many()
-    values = right[column].to_pylist()
-    values[17] = None
-    wrong = right.set_column(right.schema.get_field_index(column), column, pa.array(values, right[column].type))
-    assert difference(wrong, right, []) is not None
 
 
 # ------------------------------------------------------------------------------------------------------- limits
@@ -144,7 +86,8 @@ def test_a_key_that_is_not_shown_decides_too(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------ whole runs
 
 
-def test_engines_answer_and_a_refusal_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fresh", [False, True])
+def test_engines_answer_and_a_refusal_is_said(tmp_path: Path, fresh: bool) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(COUNTS, path)
     workload = Workload(
@@ -153,7 +96,7 @@ def test_engines_answer_and_a_refusal_is_said(tmp_path: Path) -> None:
         {"sum": "select sum(c) as s from t", "odd": "select k from t where no_such = 1"},
         {("sum", "polars"): "select 17 as s from t limit 1"},
     )
-    setup = Setup(engines=parse_engines("bireme,bireme:-clustering,polars"), threads=1, runs=2)
+    setup = Setup(engines=parse_engines("bireme,bireme:-clustering,polars"), threads=1, runs=2, fresh=fresh)
     reports = measure(workload, setup)
     for label in ("bireme", "bireme:-clustering", "polars"):
         assert reports["sum", label].checked

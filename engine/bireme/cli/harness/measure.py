@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -34,8 +32,8 @@ def measure(workload: Workload, setup: Setup) -> Reports:
         for query in workload.queries
         for engine in setup.engines
     }
-    with tempfile.TemporaryDirectory(prefix="bireme-measure-") as scratch, _processes(workload, setup) as processes:
-        oracle = _Oracle(processes.get(ORACLE), workload, Path(scratch))
+    with tempfile.TemporaryDirectory(prefix="bireme-measure-") as scratch, _Processes(workload, setup) as processes:
+        oracle = _Oracle(processes, workload, Path(scratch))
         for run_number in range(setup.runs):
             for count, query in enumerate(workload.queries):
                 _progress(run_number * len(workload.queries) + count + 1, setup.runs * len(workload.queries), query)
@@ -44,31 +42,55 @@ def measure(workload: Workload, setup: Setup) -> Reports:
                     report = reports[query, engine.label]
                     answer = Path(scratch) / "answer.arrow" if run_number == 0 else None
                     if setup.hot and run_number == 0:
-                        processes[engine].run(workload.text(query, engine), None)
-                    _run_one(processes[engine], workload.text(query, engine), report, answer)
+                        processes.of(engine).run(workload.text(query, engine), None)
+                    _run_one(processes.of(engine), workload.text(query, engine), report, answer)
+                    processes.ran(engine)
                     if answer is not None and report.error is None:
                         oracle.check(report, answer)
+                        answer.unlink()
     _progress(0, 0, "")
     return reports
 
 
-@contextmanager
-def _processes(workload: Workload, setup: Setup) -> Iterator[dict[EngineChoice, EngineProcess]]:
-    """A process for each engine, and one for the oracle."""
-    processes: dict[EngineChoice, EngineProcess] = {}
-    try:
-        for engine in setup.engines:
-            processes[engine] = EngineProcess(engine, workload.tables, setup)
-        if ORACLE not in processes:
-            try:
-                plain = replace(setup, memory_limit=None, hot=False, cache=False)
-                processes[ORACLE] = EngineProcess(ORACLE, workload.tables, plain)
-            except ConfigError as error:
-                print(f"answers are not checked: {error}", file=sys.stderr)
-        yield processes
-    finally:
-        for process in processes.values():
+class _Processes:
+    """A process for each engine, and one for the oracle; with `fresh` one for each run."""
+
+    def __init__(self, workload: Workload, setup: Setup) -> None:
+        self._workload = workload
+        self._setup = setup
+        self._open: dict[EngineChoice, EngineProcess] = {}
+
+    def __enter__(self) -> _Processes:
+        try:
+            for engine in self._setup.engines:
+                self.of(engine)
+                self.ran(engine)
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def of(self, engine: EngineChoice) -> EngineProcess:
+        """Raises ConfigError where the engine cannot be opened."""
+        if engine not in self._open:
+            setup = self._setup
+            if engine not in setup.engines:  # the oracle, which is not measured
+                setup = replace(setup, memory_limit=None, hot=False, cache=False)
+            self._open[engine] = EngineProcess(engine, self._workload.tables, setup)
+        return self._open[engine]
+
+    def ran(self, engine: EngineChoice) -> None:
+        """A run of the engine has ended."""
+        if self._setup.fresh:
+            self._open.pop(engine).close()
+
+    def _close(self) -> None:
+        for process in self._open.values():
             process.close()
+        self._open.clear()
 
 
 def _run_one(process: EngineProcess, sql: str, report: QueryReport, answer: Path | None) -> None:
@@ -89,15 +111,21 @@ class _NoAnswer(Exception):
 class _Oracle:
     """Right answers, each asked for once. Those of one query are kept at a time."""
 
-    def __init__(self, process: EngineProcess | None, workload: Workload, scratch: Path) -> None:
-        self._process = process
+    def __init__(self, processes: _Processes, workload: Workload, scratch: Path) -> None:
+        self._processes = processes
         self._workload = workload
         self._scratch = scratch
         self._kept: tuple[str, pa.Table] | None = None
+        self._is_there = True
+        try:
+            processes.of(ORACLE)
+        except ConfigError as error:
+            print(f"answers are not checked: {error}", file=sys.stderr)
+            self._is_there = False
 
     def check(self, report: QueryReport, answer: Path) -> None:
         """Says in the report whether the answer in the file is right."""
-        if self._process is None:
+        if not self._is_there:
             return
         sql = self._workload.queries[report.query]
         cut = limited(sql)
@@ -117,6 +145,7 @@ class _Oracle:
 
     def _answer(self, sql: str) -> pa.Table:
         if self._kept is None or self._kept[0] != sql:
+            self._kept = None
             self._kept = sql, self._run(sql)
         return self._kept[1]
 
@@ -127,9 +156,10 @@ class _Oracle:
         return self._run(cut.rows_like(wanted, rows.schema))
 
     def _run(self, sql: str) -> pa.Table:
-        assert self._process is not None
         answer = self._scratch / "right.arrow"
-        ran = self._process.run(sql, answer)
+        answer.unlink(missing_ok=True)  # what was read of it stays
+        ran = self._processes.of(ORACLE).run(sql, answer)
+        self._processes.ran(ORACLE)
         if ran.error is not None:
             raise _NoAnswer(ran.error)
         return read_answer(answer)

@@ -45,7 +45,8 @@ class EngineChoice:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """How a workload runs. `hot` has every engine read from its own memory: tables that it loads, or what a first run
-    of each query, which is not timed, leaves in its cache. `cache` has bireme alone use its cache.
+    of each query, which is not timed, leaves in its cache. `cache` has bireme alone use its cache. With `fresh` each
+    run has a process of its own, so that no engine keeps memory while another one runs.
     """
 
     engines: tuple[EngineChoice, ...]
@@ -54,6 +55,7 @@ class Setup:
     runs: int = 1
     hot: bool = False
     cache: bool = False
+    fresh: bool = False
 
 
 def parse_engines(text: str) -> tuple[EngineChoice, ...]:
