@@ -142,6 +142,27 @@ def test_while_much_is_held_it_looks_also_when_nothing_is_counted() -> None:
     assert len(process.told) == told
 
 
+def test_a_look_that_takes_long_does_not_look_again_meanwhile() -> None:
+    process = Process(200 * MIB)
+    looks: list[float] = []
+
+    def slow() -> int:
+        looks.append(process.now)
+        process.now += 1.0
+        return process.resident
+
+    def moved(tier: Tier) -> None:
+        process.ledger.grown = process.ledger.shrunk = lambda tier: None
+        process.ledger.take(tier, MIB, Use.TASK).release()
+
+    process.footprint._resident = slow
+    # Whoever waits for room is given some as soon as the limit moves.
+    process.ledger.grown = process.ledger.shrunk = moved
+    process.look(resident=(150 + 150) * MIB)
+    assert process.limit == 100 * MIB
+    assert len(looks) == 1
+
+
 def test_what_is_spare_is_what_the_process_does_not_hold() -> None:
     process = Process(200 * MIB)
     process.ledger.take(Tier.DEVICE, 190 * MIB, Use.TASK)

@@ -77,6 +77,26 @@ def test_waiters_are_served_in_order_as_bytes_come_back() -> None:
     scene(main)
 
 
+def test_a_limit_that_moves_while_room_is_granted_loses_nobody() -> None:
+    async def main(at: Scene) -> None:
+        held = at.hold(LIMIT)
+        waiting = [await at.want(30) for _ in range(6)]
+
+        def moved() -> None:
+            # As the footprint does, whose own look at the process a grant may bring about.
+            if at.ledger.limits[Tier.DEVICE] < 2 * LIMIT:
+                at.ledger.move_limit(Tier.DEVICE, at.ledger.limits[Tier.DEVICE] + 20)
+
+        at.ledger.changed = moved
+        held.release()
+        done, _ = await asyncio.wait(waiting, timeout=0.01)
+        assert done == set(waiting)
+        assert at.ledger.totals[Tier.DEVICE] == 180
+        assert not at.room.wants
+
+    scene(main)
+
+
 def test_a_small_request_does_not_overtake_a_large_one() -> None:
     async def main(at: Scene) -> None:
         held = [at.hold(30), at.hold(70)]

@@ -10,6 +10,7 @@ the promise.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -102,7 +103,14 @@ class Footprint:
             self._see(now)
 
     def _see(self, now: float) -> None:
-        self._next = now + _PAUSE_SECONDS
+        # What it tells makes the ledger change, also where telling takes longer than the pause.
+        self._next = math.inf
+        try:
+            self._tell(now)
+        finally:
+            self._next = now + _PAUSE_SECONDS
+
+    def _tell(self, now: float) -> None:
         beside = self._resident() - self._base
         in_use, kept = self._quota.held()
         self._tell_pool(in_use + kept + self._limit - self._margin - beside)

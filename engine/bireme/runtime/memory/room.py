@@ -87,6 +87,7 @@ class Room:
         self._stalls = 0
         self._forced: Reservation | None = None
         self._given: list[Want] = []
+        self._serving = False
         self.waits = {purpose: Waits() for purpose in Purpose}
         ledger.shrunk = self._shrunk
 
@@ -210,16 +211,22 @@ class Room:
 
     def _serve(self) -> bool:
         """Grants from the front of the line while it fits. Says whether someone was granted."""
+        if self._serving:
+            return False  # a grant has moved the limit; whoever makes it goes on as long as anything fits
+        self._serving = True
         served = False
-        while self._wants:
-            want = self._wants[0]
-            if not want.future.done():
-                granted = self.ledger.reserve(want.tier, want.nbytes, want.use)
-                if granted is None:
-                    break
-                self._give(want, granted)
-                served = True
-            self._wants.pop(0)
+        try:
+            while self._wants:
+                want = self._wants[0]
+                if not want.future.done():
+                    granted = self.ledger.reserve(want.tier, want.nbytes, want.use)
+                    if granted is None:
+                        break
+                    self._give(want, granted)
+                    served = True
+                self._wants.pop(0)
+        finally:
+            self._serving = False
         return served
 
     def _truly_full(self, want: Want, spill_fault: Exception | None) -> BiremeError | None:
