@@ -23,6 +23,7 @@
     │  ├─ SpillCorrupt       a spill file no longer matches its checksum
     │  └─ SinkFailed         an output could not be written; nothing is left behind
     ├─ OutOfRoom             a limit was met and nothing can move; names the limit
+    │  └─ ValueTooLarge      one value, such as the list of a whole table, is more than memory or Arrow has room for
     ├─ Cancelled             the query was cancelled
     ├─ PeerLost              another worker is gone
     ├─ Stalled               the watchdog found tasks that wait for each other; carries the story
@@ -176,6 +177,10 @@ class SinkFailed(StorageError):
 
 class OutOfRoom(BiremeError):
     """A memory limit was met and nothing can move."""
+
+
+class ValueTooLarge(OutOfRoom):
+    """One value that cannot be held in one piece; to try again would not help."""
 
 
 class Cancelled(BiremeError):

@@ -171,7 +171,7 @@ class FakeStage:
         return self.work.cuts
 
     def can_take_bits(self) -> bool:
-        return True
+        return self.work.cuts
 
     def can_order(self) -> bool:
         return False

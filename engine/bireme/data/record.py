@@ -51,7 +51,7 @@ def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return first
     rows = sum([batch.num_rows for batch in batches])
-    arrays = [_concat_column([batch.column(index) for batch in batches]) for index in range(first.num_columns)]
+    arrays = [joined_column([batch.column(index) for batch in batches]) for index in range(first.num_columns)]
     return record_batch(arrays, first.schema.names, rows)
 
 
@@ -74,7 +74,10 @@ def longer(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield joined(short)
 
 
-def _concat_column(chunks: list[pa.Array]) -> pa.Array:
+def joined_column(chunks: list[pa.Array]) -> pa.Array:
+    """All values of at least one array, in order, in one; copies unless there is only one."""
+    if len(chunks) == 1:
+        return chunks[0]
     encoded = [isinstance(chunk, pa.DictionaryArray) for chunk in chunks]
     if any(encoded) and not _one_dictionary(chunks, encoded):
         if all(encoded) and _are_short(chunks):

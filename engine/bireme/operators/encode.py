@@ -14,14 +14,18 @@ from bireme.data import arrays
 from bireme.data.batch import measure
 from bireme.data.record import record_batch
 from bireme.data.schema import Schema
+from bireme.errors import ValueTooLarge
 from bireme.operators.states import QueryStates
 from bireme.storage.base import BATCH_ROWS_MAX
 from bireme.storage.parquet_row_groups import RowGroupEncoder
 from bireme.storage.sink import translated
-from bireme.units import GIB
+from bireme.units import GIB, format_bytes
 
 # Encoded bytes lie in one value, which has room for less than 2 GiB.
 _ROW_GROUP_BYTES_MAX: Final = GIB
+# Pages of long values are filled, put together and compressed whole, in memory that doubles as it grows; the file and a
+# copy of it are there beside them.
+_COPIES_AT_ONCE: Final = 7
 
 
 class Encode:
@@ -31,24 +35,43 @@ class Encode:
         self._names = names
         self._kernels = kernels
         self._states = states
+        self._bytes_max = min(_ROW_GROUP_BYTES_MAX, states.memory_bytes // _COPIES_AT_ONCE)
         with translated("parquet"):
             self._encoder = RowGroupEncoder(schema.to_result_arrow())
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One row group of all rows; several of equal size where these are many."""
+        """One row group of all rows; several of equal size where these are many, or much beside memory."""
         found = [batch for batch in batches if batch.num_rows]
         if not found:
             return
         whole = self._kernels.joined(found)
         rows = whole.num_rows
-        count = max(round(rows / BATCH_ROWS_MAX), -(-measure(whole) // _ROW_GROUP_BYTES_MAX), 1)
+        # Dictionaries do not get shorter with the rows: they are counted here only.
+        dictionaries: set[int] = set()
+        nbytes = measure(whole, dictionaries)
+        count = min(rows, max(round(rows / BATCH_ROWS_MAX), -(-nbytes // _ROW_GROUP_BYTES_MAX), 1))
         cuts = [rows * part // count for part in range(count + 1)]
         for start, end in pairwise(cuts):
-            if start < end:
-                self._states.check()
-                yield self._encoded(whole.slice(start, end - start))
+            yield from map(self._encoded, self._fitting(whole.slice(start, end - start), dictionaries))
+
+    def _fitting(self, rows: pa.RecordBatch, dictionaries: set[int]) -> Iterator[pa.RecordBatch]:
+        """The rows in pieces that can be encoded: those of unequal size are halved until each fits."""
+        nbytes = measure(rows, dictionaries)
+        if nbytes <= self._bytes_max:
+            yield rows
+            return
+        if rows.num_rows == 1:
+            raise ValueTooLarge(
+                f"a row of {format_bytes(nbytes)} is to be encoded as Parquet, which takes {_COPIES_AT_ONCE} times as "
+                f"much, of {format_bytes(self._states.memory_bytes)}; raise the memory limit, collect the result "
+                "instead, or give shorter values"
+            )
+        half = rows.num_rows // 2
+        yield from self._fitting(rows.slice(0, half), dictionaries)
+        yield from self._fitting(rows.slice(half), dictionaries)
 
     def _encoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        self._states.check()
         with translated("parquet"):
             group = self._encoder.encode(batch)
         rows = arrays.from_numpy(np.array([group.rows], np.int64))

@@ -3,7 +3,8 @@
 What is handed over at the end are states, which `MergeGroupsStep` merges. A clustered task has a table of its own:
 groups that no other split can hold leave it with their results, the rest joins the slot's table. Where hardly any two
 rows share a group, a slot gives its states up early and hands the other rows over as they come (`Gain`). All rows
-are handed over so where an aggregate needs the values of a group at once.
+are handed over so where an aggregate needs the values of a group at once; and where values are collected, the states of
+each task, which lists of all tasks would only repeat.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
 
 from bireme.backends.base import GroupTable, Kernels
+from bireme.data import arrays
 from bireme.data.record import compact, record_batch, slices, with_own_dictionaries
 from bireme.errors import SourceMisstated
 from bireme.operators.base import Emission, Relievable
@@ -22,7 +25,7 @@ from bireme.operators.filter_project import FilterProject
 from bireme.operators.slot_groups import SlotGroups
 from bireme.operators.states import QueryStates
 from bireme.plan.physical import Finals, GroupSink
-from bireme.plan.states import is_holistic, sees_order
+from bireme.plan.states import is_collecting, is_holistic, sees_order
 from bireme.storage.base import BATCH_ROWS_MAX
 from bireme.units import KIB
 
@@ -68,6 +71,7 @@ class Group:
         self._passing_bytes = [0] * (slots + 1)
         is_lost = is_holistic(sink.spec)
         self._gains = [Gain(rows_expected // slots, is_lost) for _ in range(slots + 1)]
+        self._is_collecting = is_collecting(sink.spec)
         # What has no order among rows can do without it when they are merged.
         self._may_pass = not any(sees_order(step.function) for step in sink.spec.aggregates)
         # What calls for the parts of a relief, or of the end, are about: a slot and a range of its hashes.
@@ -92,6 +96,8 @@ class Group:
             return self._absorb_whole(self._whole, batches, sequence, slot)
         if self._noted is not None:
             batches = self._noted.passing(batches, slot)
+        if self._is_collecting:
+            return self._states_of(batches, sequence)
         groups, gain = self._groups(slot), self._gains[slot]
         position = sequence << SEQUENCE_SHIFT
         rows = 0
@@ -122,12 +128,24 @@ class Group:
             table.update(batch, position)
             position += batch.num_rows
         emissions, rest = whole.take(table, sequence)
-        if rest.num_rows:
+        if rest.num_rows and self._is_collecting:
+            parts = self._kernels.partition(rest, range(len(self._sink.spec.key_types)), self._partitions)
+            emissions += self._parted(parts)
+        elif rest.num_rows:
             groups = self._groups(slot)
             groups.merge(rest)
             groups.settle_down(rest.num_rows)
         self._passing_bytes[slot] = table.nbytes
         return emissions
+
+    def _states_of(self, batches: Iterable[pa.RecordBatch], sequence: int) -> list[Emission]:
+        table = self._kernels.group_table(self._sink.spec)
+        self._notes = table.fallbacks
+        position = sequence << SEQUENCE_SHIFT
+        for batch in batches:
+            table.update(batch, position)
+            position += batch.num_rows
+        return self._parted([_moved(states, self._kernels) for states in table.states(self._partitions)])
 
     def _groups(self, slot: int) -> SlotGroups:
         groups = self._slots[slot]
@@ -142,7 +160,10 @@ class Group:
         return [Emission(self._sink.edge, index, compact(part)) for index, part in enumerate(parts) if part.num_rows]
 
     def _handed_over(self, groups: SlotGroups, place: int) -> list[Emission]:
-        states = groups.hand_over(place, self._partitions)
+        return self._parted(groups.hand_over(place, self._partitions))
+
+    def _parted(self, states: list[pa.RecordBatch]) -> list[Emission]:
+        """States by partition, on their way to the merge."""
         return [Emission(self._sink.edge, index, state) for index, state in enumerate(states) if state.num_rows]
 
     def _given(self) -> Iterator[tuple[int, int, int]]:
@@ -188,6 +209,23 @@ class Group:
         groups = self._slots[slot]
         assert groups is not None
         return self._handed_over(groups, place)
+
+
+def _moved(states: pa.RecordBatch, kernels: Kernels) -> pa.RecordBatch:
+    """The states with the values of their lists in memory of the kernels: they stay long, and what libraries keep of
+    such memory after its end is more than is left beside a long list.
+    """
+    columns = [_moved_lists(each, kernels) if pa.types.is_list(each.type) else each for each in states.columns]
+    return record_batch(columns, states.schema.names, states.num_rows)
+
+
+def _moved_lists(lists: pa.Array, kernels: Kernels) -> pa.Array:
+    first, last = lists.offsets[0].as_py(), lists.offsets[-1].as_py()
+    values = record_batch([lists.values], ("values",), len(lists.values))
+    moved = kernels.take(values, arrays.from_numpy(np.arange(first, last)))
+    offsets = arrays.from_numpy(arrays.to_numpy(lists.offsets) - first)
+    mask = arrays.from_numpy(~arrays.is_valid(lists)) if lists.null_count else None
+    return pa.ListArray.from_arrays(offsets, moved.column(0), type=lists.type, mask=mask)
 
 
 class Gain:

@@ -11,6 +11,9 @@ from bireme.plan.physical import AggregateStep, GroupSpec
 
 # Aggregates that need all values of a group at once: their rows are not grouped early, they meet in the merge.
 HOLISTIC: Final = frozenset({"quantile_lower", "quantile_higher", "quantile_discrete"})
+# Aggregates whose result is a list of values: it is as long as its states together, so nothing is gained by merging
+# these early, and they are put together at the end.
+COLLECTING: Final = frozenset({"array_agg", "collect"})
 
 
 def input_names(count: int) -> tuple[str, ...]:
@@ -35,8 +38,9 @@ def state_types(step: AggregateStep) -> tuple[DataType, ...]:
     count: the count. sum, min, max, any_value, bool_and, bool_or: the value (NULL over no value). avg: the sum, in
     `avg_sum_type`, and the count. var and stddev: count, mean, and sum of squared deviations
     (merged by Chan et al. 1983). first and last: the value, and the position it came from (NULL over no row).
-    array_agg and collect: the list, and the positions of its values (NULL over none). Quantiles: the list of values, in
-    any order, which only the reference backend has. Others: the result so far.
+    array_agg and collect: a list, and the position of the first of its rows; a group has a state for each batch of
+    rows, whose positions no other state lies between. Quantiles: the list of values, in any order, which only the
+    reference backend has. Others: the result so far.
     """
     match step.function:
         case "count" | "count_star":
@@ -47,8 +51,8 @@ def state_types(step: AggregateStep) -> tuple[DataType, ...]:
             return (INT64, FLOAT64, FLOAT64)
         case "first" | "last":
             return (step.type, INT64)
-        case "array_agg" | "collect":
-            return (step.type, list_of(INT64))
+        case _ if step.function in COLLECTING:
+            return (step.type, INT64)
         case _ if step.function in HOLISTIC:
             return (list_of(step.type),)
         case _:
@@ -57,7 +61,12 @@ def state_types(step: AggregateStep) -> tuple[DataType, ...]:
 
 def sees_order(function: str) -> bool:
     """Whether the aggregate depends on the order of rows, so that its states hold positions."""
-    return function in ("first", "last", "array_agg", "collect")
+    return function in ("first", "last") or function in COLLECTING
+
+
+def is_collecting(spec: GroupSpec) -> bool:
+    """Whether a grouping has aggregates whose states are as long as what they are of."""
+    return any(step.function in COLLECTING for step in spec.aggregates)
 
 
 def is_holistic(spec: GroupSpec) -> bool:

@@ -129,7 +129,7 @@ class Partitions:
         elif (ranked := live.stage.ranked()) is not None:
             self._left.popleft()
             self._ordered = PartitionByRank(live, ranked, self._holder, self._feed, part, self._range_share)
-        elif can_cut and len(entries) > 1 and live.stage.can_take_bits():
+        elif len(entries) > 1 and live.stage.can_take_bits():
             self._left.popleft()
             self._bits = _Bits(part, live.next_input)
             live.next_input += 1

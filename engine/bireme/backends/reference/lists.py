@@ -18,9 +18,10 @@ from bireme.backends.reference.pattern_parts import all_matches, split
 from bireme.backends.reference.row_groups import picked
 from bireme.backends.reference.values import by_row
 from bireme.backends.reference.vectors import Bools, any_null, bools, from_bools, integers, nulls_of
+from bireme.data import arrays
 from bireme.data.record import plain
 from bireme.data.types import INT32, STRING, to_arrow
-from bireme.errors import DomainFault, OutOfRoom
+from bireme.errors import DomainFault, OutOfRoom, ValueTooLarge
 from bireme.plan.expr import Call
 
 Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
@@ -48,7 +49,7 @@ def _list_value(call: Call, args: list[pa.Array]) -> pa.Array:
     together = pa.concat_arrays([arg if arg.type == kind.value_type else arg.cast(kind.value_type) for arg in args])
     places = np.arange(rows * width).reshape(width, rows).T.reshape(-1)
     none = np.zeros(rows, np.bool_)
-    return list_array(kind, together.take(pa.array(places)), np.full(rows, width), none)
+    return list_array(kind, together.take(arrays.from_numpy(places)), np.full(rows, width), none)
 
 
 def _length(call: Call, args: list[pa.Array]) -> pa.Array:
@@ -71,11 +72,22 @@ def _concat(call: Call, args: list[pa.Array]) -> pa.Array:
 
 
 def _joined(call: Call, args: list[pa.Array]) -> pa.Array:
-    lists, separators = Elements(args[0], call.args[0].type), plain(args[1]).cast(pa.string())
+    separators = plain(args[1]).cast(pa.string())
+    if args[0].values.null_count == 0 and call.args[0].type.children[0].type is STRING:
+        return _joined_texts(args[0], separators)
+    lists = Elements(args[0], call.args[0].type)
     counts = lists.counts(lists.there)
     missing = lists.missing | nulls_of(separators) | ((counts == 0) & (lists.lengths > 0))
-    texts = lists_of(lists.values.filter(pa.array(lists.there)), counts, lists.missing, STRING)
-    return pc.if_else(pa.array(missing), pa.scalar(None, pa.string()), pc.binary_join(texts, separators))
+    texts = lists_of(lists.values.filter(arrays.from_numpy(lists.there)), counts, lists.missing, STRING)
+    return pc.if_else(arrays.from_numpy(missing), pa.nulls(1, pa.string())[0], _joined_texts(texts, separators))
+
+
+def _joined_texts(lists: pa.Array, separators: pa.Array) -> pa.Array:
+    """The texts of each list as one. None of them may be NULL; lists and separators may."""
+    try:
+        return pc.binary_join(lists, separators)
+    except pa.ArrowCapacityError as error:
+        raise ValueTooLarge("lists joined into texts give more than 2 GiB of them; join fewer values") from error
 
 
 # ---------------------------------------------------------------------------------------------- elements

@@ -23,7 +23,7 @@ from bireme.backends.reference.vectors import (
 )
 from bireme.data import arrays
 from bireme.data.record import plain
-from bireme.data.types import DataType, Kind, to_arrow
+from bireme.data.types import STRING, DataType, Kind, to_arrow
 from bireme.errors import ConversionFault
 from bireme.plan.expr import Call
 
@@ -114,7 +114,15 @@ def repeated(value: Any, kind: DataType, rows: int) -> pa.Array:
         return from_floats(np.full(rows, value, np.float64), np.zeros(rows, np.bool_), kind)
     if kind.is_integer and value < INT64_BOUND:
         return from_integers(np.full(rows, value, np.int64), np.zeros(rows, np.bool_), kind, str)
-    return pa.repeat(from_values([value], kind)[0], rows)
+    one = _text(value) if kind is STRING else from_values([value], kind)
+    return pa.repeat(one[0], rows)
+
+
+def _text(value: str) -> pa.Array:
+    """A column of one text, without what pyarrow loads to make one of Python values (`data.arrays`)."""
+    content = value.encode()
+    ends = pa.py_buffer(np.array([0, len(content)], np.int32))
+    return pa.Array.from_buffers(pa.string(), 1, [None, ends, pa.py_buffer(content)])
 
 
 def by_row(compute: Callable[..., Any], *, strict: bool = True) -> Evaluator:

@@ -20,7 +20,7 @@ from bireme.clock import Clock
 from bireme.data.batch import measure
 from bireme.data.ids import EdgeId, PipelineId, QueryId, TaskId
 from bireme.data.record import joined, longer
-from bireme.errors import OutOfRoom
+from bireme.errors import OutOfRoom, ValueTooLarge
 from bireme.observe.event import Event, Noted, SplitScanned, TaskEnded
 from bireme.operators.base import Aside, Emission, Output, Round, RoundCall, Stage
 from bireme.plan.physical import Pipeline
@@ -212,6 +212,8 @@ class Task:
                 self._has_taken_all = True
             if self.end_bytes_max and self._pieces is None:
                 self._end(slot)
+        except ValueTooLarge:
+            raise
         except (MemoryError, OutOfRoom) as error:
             result.shortage = error
         result.seconds = clock.now() - result.started
