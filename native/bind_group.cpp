@@ -54,8 +54,8 @@ std::vector<Aggregate> aggregates_of(const std::vector<AggregateCall>& calls, nb
 }
 
 GroupTable make_table(nb::handle keys, const std::vector<AggregateCall>& calls, nb::handle arguments,
-                      nb::handle results) {
-  return GroupTable(types_of(keys), aggregates_of(calls, arguments, results));
+                      nb::handle results, bool is_lean) {
+  return GroupTable(types_of(keys), aggregates_of(calls, arguments, results), is_lean);
 }
 
 GroupMerge make_merge(nb::handle keys, const std::vector<AggregateCall>& calls, nb::handle arguments,
@@ -166,6 +166,7 @@ void bind_group(nb::module_& module) {
              nb::arg("results"), "An empty merge; arguments are those of `group_table`.");
   module.def(
       "group_table", &make_table, nb::arg("keys"), nb::arg("calls"), nb::arg("arguments"), nb::arg("results"),
+      nb::arg("is_lean"),
       "An empty table. `keys`, `arguments` and `results` are schemas that give the types of the keys, "
       "and of each "
       "call's argument and result; a call is its canonical name, the position of its argument, and of a "

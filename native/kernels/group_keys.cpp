@@ -28,17 +28,21 @@ constexpr int64_t kRowsPerTextMin = 4;
 
 }  // namespace
 
-KeyIndex::KeyIndex(const std::vector<Type>& types, const std::vector<bool>& nullable)
-    : types_(types), nullable_(nullable), layout_(types, nullable, true), form_(form_of(types, layout_)) {
+KeyIndex::KeyIndex(const std::vector<Type>& types, const std::vector<bool>& nullable, bool is_lean)
+    : types_(types),
+      nullable_(nullable),
+      is_lean_(is_lean),
+      layout_(types, nullable, true),
+      form_(form_of(types, layout_)) {
   for (const Type& type : types) {
     if (!is_canonical(type.kind)) throw Unsupported("no native keys of Arrow format '" + type.format + "'");
   }
-  if (form_ == Form::Packed) packed_ = std::make_unique<PackedIndex>(KeyLayout(types, nullable, false));
+  if (form_ == Form::Packed) packed_ = std::make_unique<PackedIndex>(KeyLayout(types, nullable, false), is_lean);
   texts_.resize(form_ == Form::Packed ? types.size() : 1);
 }
 
 void KeyIndex::add_null_bits() {
-  auto wider = std::make_unique<PackedIndex>(layout_);
+  auto wider = std::make_unique<PackedIndex>(layout_, is_lean_);
   wider->adopt(*packed_);
   packed_ = std::move(wider);
 }

@@ -27,7 +27,7 @@ class KeyIndex {
  public:
   enum class Form { Empty, Packed, Text, Serial };
 
-  KeyIndex(const std::vector<Type>& types, const std::vector<bool>& nullable);
+  KeyIndex(const std::vector<Type>& types, const std::vector<bool>& nullable, bool is_lean = false);
 
   // Distinct keys; without key columns there is always one.
   uint32_t size() const;
@@ -58,6 +58,7 @@ class KeyIndex {
 
   std::vector<Type> types_;
   std::vector<bool> nullable_;
+  bool is_lean_;
   KeyLayout layout_;  // with room for NULL; that of `packed_` has it once there was one
   Form form_;
   std::unique_ptr<PackedIndex> packed_;

@@ -56,7 +56,7 @@ void with_words(int words, Act act) {
 
 }  // namespace
 
-PackedIndex::PackedIndex(const KeyLayout& layout) : layout_(layout) {
+PackedIndex::PackedIndex(const KeyLayout& layout, bool is_lean) : layout_(layout), is_lean_(is_lean) {
   // One part per column means no wide decimals; ranges of floats' bits are never dense.
   can_be_dense_ = layout.parts.size() == layout.columns.size();
   for (const KeyColumn& column : layout.columns) {
@@ -67,8 +67,8 @@ PackedIndex::PackedIndex(const KeyLayout& layout) : layout_(layout) {
 }
 
 uint64_t PackedIndex::cells_limit() const {
-  return std::min(std::max(kCellsMin, kCellsPerKey * static_cast<uint64_t>(keys_expected_)),
-                  uint64_t{1} << 31);
+  const auto keys = is_lean_ ? uint64_t{size()} : static_cast<uint64_t>(keys_expected_);
+  return std::min(std::max(is_lean_ ? kLeanCellsMin : kCellsMin, kCellsPerKey * keys), uint64_t{1} << 31);
 }
 
 uint32_t PackedIndex::add_unlisted() {

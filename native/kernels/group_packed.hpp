@@ -6,7 +6,7 @@
 // so the index moves between the two as the keys it has seen ask for: dense while there are at most
 // kCellsPerKey cells for each key that is there, or may be once the rows at hand are taken. Rows that bring
 // no new keys pay for none: a table of one of many ranges of hashes sees few keys of a wide range again and
-// again.
+// again. A lean index counts on no rows to come, so it never takes much more than its keys do.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace bireme {
 
 class PackedIndex {
  public:
-  explicit PackedIndex(const KeyLayout& layout);
+  explicit PackedIndex(const KeyLayout& layout, bool is_lean = false);
 
   uint32_t size() const {
     return static_cast<uint32_t>(layout_.words == 1 ? keys_.size() : keys_.size() / layout_.words);
@@ -59,6 +59,7 @@ class PackedIndex {
  private:
   static constexpr uint64_t kCellsPerKey = 8;
   static constexpr uint64_t kCellsMin = 1 << 16;
+  static constexpr uint64_t kLeanCellsMin = 1 << 10;
 
   uint64_t cells_limit() const;
   bool is_fresh() const { return size() == 0 || (size() == 1 && unlisted_ == 0); }
@@ -83,6 +84,7 @@ class PackedIndex {
   uint64_t part_of(int part, uint32_t entry) const;
 
   KeyLayout layout_;
+  bool is_lean_;
   bool can_be_dense_;
   bool has_null_bits_ = false;
   std::vector<bool> nullable_;

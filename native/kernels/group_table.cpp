@@ -109,14 +109,14 @@ AggregateFunction aggregate_function(const std::string& name) {
   throw Unsupported("no native aggregate '" + name + "'");
 }
 
-GroupTable::GroupTable(std::vector<Type> key_types, std::vector<Aggregate> aggregates)
-    : key_types_(std::move(key_types)), aggregates_(std::move(aggregates)) {
+GroupTable::GroupTable(std::vector<Type> key_types, std::vector<Aggregate> aggregates, bool is_lean)
+    : key_types_(std::move(key_types)), aggregates_(std::move(aggregates)), is_lean_(is_lean) {
   for (const Aggregate& aggregate : aggregates_) check_supported(aggregate);
   clear();
 }
 
 void GroupTable::clear() {
-  keys_ = std::make_unique<KeyIndex>(key_types_, std::vector<bool>(key_types_.size(), true));
+  keys_ = std::make_unique<KeyIndex>(key_types_, std::vector<bool>(key_types_.size(), true), is_lean_);
   has_rows_ = false;
   rows_ = Counts();
   arguments_.clear();
@@ -379,7 +379,7 @@ GroupTable::Rows GroupTable::finish() {
 
 std::vector<GroupTable::Rows> GroupTable::states(uint32_t partitions) {
   // The empty table comes first: a call that finds no memory has changed nothing.
-  GroupTable empty(key_types_, aggregates_);
+  GroupTable empty(key_types_, aggregates_, is_lean_);
   std::vector<Rows> all;
   for (const auto& groups : partition(partitions)) all.push_back(states_of(groups));
   *this = std::move(empty);

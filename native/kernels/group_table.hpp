@@ -58,8 +58,9 @@ struct KeyInterval {
 
 class GroupTable {
  public:
-  // Throws Unsupported for types that have no native group table.
-  GroupTable(std::vector<Type> key_types, std::vector<Aggregate> aggregates);
+  // One that `is_lean` takes less memory beside what it holds, and may be slower for it. Throws Unsupported
+  // for types that have no native group table.
+  GroupTable(std::vector<Type> key_types, std::vector<Aggregate> aggregates, bool is_lean = false);
 
   // Without keys there is one group once there was a row.
   int64_t groups() const { return key_types_.empty() && !has_rows_ ? 0 : keys_->size(); }
@@ -131,6 +132,7 @@ class GroupTable {
 
   std::vector<Type> key_types_;
   std::vector<Aggregate> aggregates_;
+  bool is_lean_;
   int states_ = 0;  // state columns
   std::unique_ptr<KeyIndex> keys_;
   bool has_rows_ = false;

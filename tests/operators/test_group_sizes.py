@@ -43,7 +43,7 @@ class OwnedTable:
 class Kernels:
     """Makes such tables."""
 
-    def group_table(self, spec: GroupSpec) -> OwnedTable:
+    def group_table(self, spec: GroupSpec, *, is_lean: bool = False) -> OwnedTable:
         return OwnedTable()
 
 

@@ -90,7 +90,7 @@ class MergeGroups:
         """Takes some batches of partition `sequence`, after those that it has had."""
         table = self._unended.get(sequence)
         if table is None:
-            table = self._unended[sequence] = self._kernels.group_table(self._step.spec)
+            table = self._unended[sequence] = self._kernels.group_table(self._step.spec, is_lean=True)
         self._check_room(table.nbytes + sum(map(measure, batches)))
         for batch in batches:
             self._states.check()

@@ -1,7 +1,8 @@
 """The groups of one compute slot: in one table, or once that is large, in one for each of some ranges of the hash.
 
 Ranges bound what happens at once when memory is short: a table that grows makes the look-up of its range anew, and a
-range's groups are handed over without the others.
+range's groups are handed over without the others. Where a table may take little in all, and where each sees only some
+of the keys, tables are lean: the fast ways to look keys up take room for keys that do not come.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ import pyarrow as pa
 
 from bireme.backends.base import GroupTable, Kernels
 from bireme.plan.physical import GroupSpec
+from bireme.units import MIB
 
 _RANGES: Final = 16
+# The look-up of a table that is not lean takes up to a quarter of this before it has many keys.
+_LEAN_BYTES: Final = MIB
 
 
 class SlotGroups:
@@ -26,7 +30,7 @@ class SlotGroups:
         self._kernels = kernels
         self._table_bytes_max = table_bytes_max
         self._keys = range(len(spec.key_types))
-        self._tables: list[GroupTable] = [kernels.group_table(spec)]
+        self._tables: list[GroupTable] = [kernels.group_table(spec, is_lean=table_bytes_max < _LEAN_BYTES)]
         # What each table holds, and what its next growth takes; and what handing it over would give back.
         self._held = [0]
         self._given = [0]
@@ -81,7 +85,7 @@ class SlotGroups:
         parts = self._tables.pop().states(_RANGES)
         parts.reverse()
         while parts:
-            table = self._kernels.group_table(self._spec)
+            table = self._kernels.group_table(self._spec, is_lean=True)
             table.merge(parts.pop())
             self._tables.append(table)
         self._held, self._given = [0] * _RANGES, [0] * _RANGES

@@ -72,8 +72,8 @@ class NativeKernels:
             reference=self._reference_program,
         )
 
-    def group_table(self, spec: GroupSpec) -> base.GroupTable:
-        return tables.group_table(spec, self._reference)
+    def group_table(self, spec: GroupSpec, *, is_lean: bool = False) -> base.GroupTable:
+        return tables.group_table(spec, self._reference, is_lean=is_lean)
 
     def merge_groups(
         self, spec: GroupSpec, batches: Sequence[pa.RecordBatch], rows: Sequence[pa.RecordBatch]

@@ -25,7 +25,7 @@ from bireme.plan.top_per_key import TopPerKey
 class _Tables(Protocol):
     """What takes over where native tables lack a type: the same calls of another backend."""
 
-    def group_table(self, spec: GroupSpec) -> GroupTable: ...
+    def group_table(self, spec: GroupSpec, *, is_lean: bool = False) -> GroupTable: ...
 
     def merge_groups(
         self, spec: GroupSpec, batches: Sequence[pa.RecordBatch], rows: Sequence[pa.RecordBatch]
@@ -41,8 +41,8 @@ class NativeGroupTable:
 
     fallbacks: tuple[str, ...] = ()
 
-    def __init__(self, spec: GroupSpec) -> None:
-        self._table = _kernels.group_table(*_parts_of(spec))
+    def __init__(self, spec: GroupSpec, *, is_lean: bool = False) -> None:
+        self._table = _kernels.group_table(*_parts_of(spec), is_lean)
         self._failed = False
 
     @property
@@ -86,10 +86,10 @@ class NativeGroupTable:
             raise
 
 
-def group_table(spec: GroupSpec, fallback: Callable[[], _Tables]) -> GroupTable:
+def group_table(spec: GroupSpec, fallback: Callable[[], _Tables], *, is_lean: bool) -> GroupTable:
     """A native table, or where a type of `spec` has none, one of `fallback`."""
     try:
-        return NativeGroupTable(spec)
+        return NativeGroupTable(spec, is_lean=is_lean)
     except Unsupported as error:
         table = fallback().group_table(spec)
         table.fallbacks = (f"grouping runs in the reference backend: {error.message}",)

@@ -90,7 +90,7 @@ class ReferenceKernels:
     ) -> None:
         """pyarrow decodes; programs do the rest."""
 
-    def group_table(self, spec: GroupSpec) -> GroupTable:
+    def group_table(self, spec: GroupSpec, *, is_lean: bool = False) -> GroupTable:
         return ReferenceGroupTable(spec)
 
     def merge_groups(
