@@ -312,9 +312,8 @@ class Kernels(Protocol):
         """
         ...
 
-    def group_table(self, spec: GroupSpec, *, is_lean: bool = False) -> GroupTable:
-        """One that `is_lean` takes little beside what its groups hold, and may be slower for it."""
-        ...
+    # A table that `is_lean` takes little beside what its groups hold, and may be slower for it.
+    def group_table(self, spec: GroupSpec, *, is_lean: bool = False) -> GroupTable: ...
 
     def merge_groups(
         self, spec: GroupSpec, batches: Sequence[pa.RecordBatch], rows: Sequence[pa.RecordBatch]
