@@ -13,7 +13,7 @@ from support.parquet_files import COLUMNS, fetch, table_of
 from support.scans import drawn_predicate, rows_of, scanned
 
 from bireme.backends.base import ColumnFault, ColumnUnread
-from bireme.errors import BiremeError
+from bireme.errors import BiremeError, SourceChanged
 from bireme.plan.expr import Column
 from bireme.plan.tree import all_columns
 from bireme.storage.parquet import ParquetSource, open_parquet
@@ -84,6 +84,76 @@ def test_a_part_needs_only_the_bytes_of_its_pages(tmp_path: Path, has_index: boo
     assert len(parts) > 10
     assert max(sizes) < whole // 8
     assert sum(sizes) < 1.1 * whole
+
+
+@pytest.mark.parametrize("has_index", [True, False])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_a_dictionary_that_was_given_up_is_read_only_with_pages_of_codes(
+    tmp_path: Path, has_index: bool, version: str
+) -> None:
+    """However large dictionaries are beside a part, there are parts, and all together are hardly more to read."""
+    path = str(tmp_path / "t.parquet")
+    draw = random.Random(1)
+    table = pa.table({name: [draw.randrange(1 << 60) for _ in range(60_000)] for name in "abc"})
+    pq.write_table(
+        table, path, data_page_size=4096, dictionary_pagesize_limit=32_768, write_page_index=has_index,
+        compression="none", data_page_version=version, write_batch_size=500,
+    )  # fmt: skip
+    source = open_parquet(path)
+    whole = sum(chunk.length for chunk in source.splits(range(3), [])[0].ranges)
+    parts = parts_of(source, 60_000)
+    assert len(parts) > 30
+    sizes = [sum(chunk.length for chunk in part.ranges) for part in parts]
+    assert sum(sizes) < 1.5 * whole
+    assert max(sizes[10:]) < 3 * 32_768
+    rows = [
+        row for part in parts for row in rows_of(scanned(part, source.schema, None, list(all_columns(source.schema))))
+    ]
+    assert rows == list(zip(*table.to_pydict().values(), strict=True))
+
+
+def test_dictionaries_that_all_pages_need_make_parts_larger_but_never_one_of_all_bytes(tmp_path: Path) -> None:
+    path = str(tmp_path / "t.parquet")
+    draw = random.Random(1)
+    words = [f"word {draw.randrange(1 << 60)}" for _ in range(600)]
+    table = pa.table({name: [draw.choice(words) for _ in range(60_000)] for name in "abc"})
+    pq.write_table(table, path, data_page_size=1024, write_batch_size=500, compression="none")
+    source = open_parquet(path)
+    whole = sum(chunk.length for chunk in source.splits(range(3), [])[0].ranges)
+    for bytes_max in range(5_000, 100_000, 10_000):
+        parts = parts_of(source, bytes_max)
+        sizes = [sum(chunk.length for chunk in part.ranges) for part in parts]
+        assert len(parts) > 2
+        assert sum(sizes) <= 2 * whole
+        assert max(sizes) < whole // 2
+
+
+@pytest.mark.parametrize("limit", [1, 1 << 40])
+def test_what_pyarrow_decodes_is_read_page_by_page_where_it_is_large(tmp_path: Path, limit: int) -> None:
+    path = str(tmp_path / "t.parquet")
+    draw = random.Random(1)
+    lists = [[{"x": draw.randrange(1 << 60), "y": f"y{row}"}] * draw.randrange(3) for row in range(30_000)]
+    table = pa.table(
+        {"l": lists, "m": pa.array([[(f"k{row}", row)] for row in range(30_000)], pa.map_(pa.string(), pa.int64()))}
+    )
+    pq.write_table(table, path, data_page_size=1024)
+    source = open_parquet(path)
+    (split,) = parts_of(source, limit)
+    assert bool(split.ranges) == (limit > 1)
+    found = pa.Table.from_batches(list(split.decode(fetch(split))))
+    assert found.to_pylist() == table.to_pylist()
+    narrow = split.part([1])
+    found = pa.Table.from_batches(list(narrow.decode(fetch(narrow))))
+    assert found.to_pylist() == table.select([1]).to_pylist()
+
+
+def test_a_file_that_changes_while_it_is_read_page_by_page_is_named(tmp_path: Path) -> None:
+    path = str(tmp_path / "t.parquet")
+    pq.write_table(pa.table({"l": [[row] for row in range(100_000)]}), path)
+    (split,) = parts_of(open_parquet(path), 1)
+    pq.write_table(pa.table({"l": [[row] for row in range(90_000)]}), path)
+    with pytest.raises(SourceChanged):
+        list(split.decode(()))
 
 
 def test_places_are_those_of_the_index_with_or_without_it(tmp_path: Path) -> None:

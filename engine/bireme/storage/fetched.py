@@ -1,17 +1,32 @@
 """Fetched byte ranges, served to a reader as if they were the whole file.
 
 Rule: a read outside of what was fetched is an error, never a read of the file; what is given out are slices without a
-copy.
+copy. A range that is not fetched, but may be read, takes the place of its bytes.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from bireme.storage.base import ByteRange
+
+
+class UnreadRange:
+    """Stands for the buffer of a range of which only what is asked for is read."""
+
+    def __init__(self, whole: ByteRange, read: Callable[[ByteRange], pa.Buffer]) -> None:
+        self._whole = whole
+        self._read = read
+
+    def __len__(self) -> int:
+        return self._whole.length
+
+    def slice(self, offset: int, length: int) -> pa.Buffer:
+        return self._read(replace(self._whole, offset=self._whole.offset + offset, length=length))
 
 
 class FetchedRanges:

@@ -1,7 +1,8 @@
-"""Decoding row groups of one Parquet file from bytes that were fetched.
+"""Decoding row groups of one Parquet file from bytes that were fetched, or are read on the way.
 
-Rule: pyarrow decodes, from nothing but the fetched bytes and metadata that was parsed once a file; what comes out is
-in the engine's layout. None of pyarrow's errors leaves here.
+Rule: pyarrow decodes, from nothing but the fetched bytes, or those of the same ranges page by page as it comes to them,
+and metadata that was parsed once a file; what comes out is in the engine's layout. None of pyarrow's errors leaves
+here.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from bireme.data.schema import Schema
 from bireme.data.types import STRING, DataType, Kind, to_arrow
 from bireme.errors import ConversionFault, Unsupported
 from bireme.storage.base import BATCH_ROWS_MAX, ByteRange
-from bireme.storage.fetched import FetchedRanges
+from bireme.storage.fetched import FetchedRanges, UnreadRange
+from bireme.storage.local import LocalByteSource
 from bireme.storage.parquet_bloom import BloomAnswers
 from bireme.storage.parquet_encoding import Encoding, encoding_of
 from bireme.storage.parquet_extent import Extents
@@ -25,8 +27,11 @@ from bireme.storage.parquet_file import FOREIGN_ERRORS, ParquetFile, parse_metad
 from bireme.storage.parquet_pages import PageIndex
 from bireme.storage.parquet_plain_footer import plain_footer
 from bireme.storage.parquet_reader import open_reader
+from bireme.units import KIB
 
 _PAGE_HEADERS_BYTES: Final = 4096
+# What is read on the way is read in such pieces; a page that is larger, as a whole.
+_STREAM_BYTES: Final = 64 * KIB
 # pyarrow is told of so many column chunks at once, which it takes a kilobyte each to keep.
 _BLOCK_CHUNKS: Final = 4_096
 _BLOCKS_MAX: Final = 2
@@ -35,10 +40,11 @@ _CODE_BYTES_MAX: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The bytes of `ranges`, one buffer each."""
+    """The bytes of `ranges`, one buffer each; `is_lazy` where they are not in memory."""
 
     ranges: Sequence[ByteRange]
     buffers: Sequence[pa.Buffer]
+    is_lazy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +78,25 @@ class _Block:
         self._file = file
         self.first = groups.start
         self._metadata, self.are_unscaled = _decoding_metadata(file, groups)
-        # By the leaves that are read as dictionaries. One reader a thread at most is ever open.
-        self.idle: dict[tuple[int, ...], list[_Reader]] = {}
+        # By the leaves that are read as dictionaries, and whether bytes are read on the way. One reader a thread at
+        # most is ever open.
+        self.idle: dict[tuple[tuple[int, ...], bool], list[_Reader]] = {}
 
-    def take_reader(self, dictionary_leaves: tuple[int, ...]) -> _Reader:
-        idle = self.idle.get(dictionary_leaves)
+    def take_reader(self, dictionary_leaves: tuple[int, ...], *, is_lazy: bool) -> _Reader:
+        idle = self.idle.get((dictionary_leaves, is_lazy))
         try:
-            return idle.pop() if idle else self.open(dictionary_leaves)
+            return idle.pop() if idle else self.open(dictionary_leaves, is_lazy=is_lazy)
         except IndexError:  # another thread was quicker
-            return self.open(dictionary_leaves)
+            return self.open(dictionary_leaves, is_lazy=is_lazy)
 
-    def open(self, dictionary_leaves: tuple[int, ...]) -> _Reader:
+    def open(self, dictionary_leaves: tuple[int, ...], *, is_lazy: bool) -> _Reader:
         source = FetchedRanges(self._file.footer_offset)
         reader = open_reader(
             pa.PythonFile(source, mode="r"),
             metadata=self._metadata,
             pre_buffer=False,
+            # Else a column chunk is asked for as a whole.
+            buffer_size=_STREAM_BYTES if is_lazy else 0,
             read_dictionary=dictionary_leaves,
             coerce_int96_timestamp_unit="us",
             page_checksum_verification=True,
@@ -119,6 +128,12 @@ class ParquetDecoder:
             ]
             yield pa.RecordBatch.from_arrays(arrays, names=names)
 
+    def streamed(self, wanted: Wanted, ranges: Sequence[ByteRange]) -> Iterator[pa.RecordBatch]:
+        """As `batches`, from bytes of `ranges` that are read page by page. Raises as `LocalByteSource.read_all` too."""
+        with LocalByteSource() as source:
+            unread = Fetched(ranges, [UnreadRange(one, source.read) for one in ranges], is_lazy=True)
+            yield from self.batches(wanted, unread)
+
     def encoding(self, column: int) -> Encoding:
         """How a column is stored; remembered. Two threads may find it out at once, and find the same."""
         found = self._encodings.get(column)
@@ -146,7 +161,7 @@ class ParquetDecoder:
         try:
             codes = self._dictionary_leaves(wanted)
             block = self._block(wanted.row_group)
-            opened = block.take_reader(codes)
+            opened = block.take_reader(codes, is_lazy=fetched.is_lazy)
             opened.source.serve(fetched.ranges, fetched.buffers)
             for batch in _read(opened.reader, wanted.row_group - block.first, leaves, rows, wanted.rows_max):
                 seen += batch.num_rows
@@ -159,7 +174,7 @@ class ParquetDecoder:
             ) from error
         # A reader after an error, or one that was not read to its end, is not used again.
         opened.source.serve((), ())
-        block.idle.setdefault(codes, []).append(opened)
+        block.idle.setdefault((codes, fetched.is_lazy), []).append(opened)
         if seen != (rows if wanted.rows_max is None else min(rows, wanted.rows_max)):
             raise self.file.corrupt(f"{seen} rows where its footer says {rows}", wanted.row_group)
 
@@ -168,7 +183,7 @@ class ParquetDecoder:
         for leaf in leaves:
             try:
                 block = self._block(wanted.row_group)
-                opened = block.open(())
+                opened = block.open((), is_lazy=fetched.is_lazy)
                 opened.source.serve(fetched.ranges, fetched.buffers)
                 found = opened.reader.read_row_group(
                     wanted.row_group - block.first, column_indices=[leaf], use_threads=False

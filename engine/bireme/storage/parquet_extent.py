@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
 
 from bireme.data.encoded import EncodedChunk
-from bireme.data.types import STRING
+from bireme.data.types import BINARY, STRING
 from bireme.storage.base import ByteRange
 from bireme.storage.byte_range import coalesce
 from bireme.storage.parquet_encoding import Encoding
@@ -27,7 +27,7 @@ _PYARROW_CODECS: Final = (3, 5)
 
 
 class Extent(NamedTuple):
-    """The bytes to read, and how many they decode to; of strings the stored size, or that of their codes."""
+    """The bytes to read, and how many they decode to; of strings the stored size, or that of their codes and words."""
 
     ranges: tuple[ByteRange, ...]
     decoded_bytes: int
@@ -79,10 +79,19 @@ class Extents:
 
     def _decoded_bytes(self, row_group: int, column: int) -> int:
         kind, rows = self._file.schema[column].type, self._file.row_group_rows[row_group]
-        if kind is not STRING:
-            return rows * kind.width_bytes
-        stored = 0 if self._is_dictionary(row_group, column) else self._file.stored_bytes(row_group, column)
-        return 4 * rows + stored
+        stored = self._file.stored_bytes(row_group, column)
+        if kind is STRING:
+            return 4 * rows + (self._dictionary_bytes(row_group, column) or stored)
+        usual = rows * kind.width_bytes
+        return max(usual, stored) if kind is BINARY or kind.is_nested else usual
+
+    def _dictionary_bytes(self, row_group: int, column: int) -> int:
+        """About how many the dictionary of a chunk of codes has; 0 for other chunks."""
+        if not self._is_dictionary(row_group, column):
+            return 0
+        chunk = self._file.chunk(row_group, self._file.leaves[column][0])
+        stated = max(0, chunk.data_offset - (chunk.dictionary_offset or chunk.data_offset))
+        return 1 + max(0, chunk.stored_bytes) * min(stated, chunk.length) // max(1, chunk.length)
 
     def _chunks(self, row_group: int, columns: tuple[int, ...]) -> tuple[EncodedChunk, ...] | str:
         ranges = self.extent(row_group, columns).ranges

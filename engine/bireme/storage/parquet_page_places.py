@@ -17,6 +17,7 @@ from bireme.storage.base import ByteRange
 from bireme.storage.parquet_file import ParquetFile
 from bireme.storage.parquet_footer import Place
 from bireme.storage.thrift_compact import Struct, read_struct
+from bireme.units import KIB
 
 # Of a usual header. One with long texts among its statistics takes more.
 _HEADER_BYTES: Final = 256
@@ -25,16 +26,32 @@ _HEADER_BYTES_MAX: Final = 1 << 20
 _DICTIONARY: Final = 2
 # Fields of a PageHeader that describe pages of values, in either version.
 _DATA_HEADERS: Final = (5, 8)
+# And in them, of their encoding; which encodings are positions in a dictionary.
+_ENCODINGS: Final = ((5, 2), (8, 4))
+_CODES: Final = (2, 8)
+# Smaller dictionaries are read with every part.
+_DICTIONARY_BYTES_MIN: Final = 16 * KIB
 
 
 class PagePlaces(NamedTuple):
     """The data pages of a chunk: where each starts in the file and where the last one ends, and the same of their rows
-    in the row group. `dictionary` is the place of the dictionary page, where there is one.
+    in the row group. `dictionary` is the place of the dictionary page, where there is one; pages from number `coded` on
+    do without it, since writers give a dictionary up once it is full.
     """
 
     dictionary: Place | None
     offsets: array[int]
     first_rows: array[int]
+    coded: int
+
+    @property
+    def dictionary_share(self) -> float:
+        """Which part of the pages needs the dictionary."""
+        return 0.0 if self.dictionary is None else self.coded / (len(self.offsets) - 1)
+
+    def dictionary_for(self, first: int) -> Place | None:
+        """The place of the dictionary, where rows from `first` on need one."""
+        return self.dictionary if bisect_right(self.first_rows, first) - 1 < self.coded else None
 
     def covering(self, first: int, end: int) -> tuple[int, int, int]:
         """The pages that hold the rows from `first` to before `end`: offset, bytes, and the row they begin with."""
@@ -58,7 +75,8 @@ def page_places(file: ParquetFile, row_group: int, leaf: int) -> PagePlaces | No
             index = file.chunk(row_group, leaf).offset_index
             if index is None:
                 return _walked(descriptor, whole, rows)
-            return _indexed(os.pread(descriptor, index[1], index[0]), whole, rows)
+            found = _indexed(os.pread(descriptor, index[1], index[0]), whole, rows)
+            return _with_coded(descriptor, found, whole)
         finally:
             os.close(descriptor)
     except (OSError, ValueError, TypeError, KeyError, IndexError, OverflowError):
@@ -74,13 +92,30 @@ def _indexed(content: bytes, whole: ByteRange, rows: int) -> PagePlaces:
     first_rows.append(rows)
     start = offsets[0]
     dictionary = (whole.offset, start - whole.offset) if start > whole.offset else None
-    return _checked(PagePlaces(dictionary, offsets, first_rows), whole)
+    return _checked(PagePlaces(dictionary, offsets, first_rows, len(offsets) - 1), whole)
+
+
+def _with_coded(descriptor: int, places: PagePlaces, whole: ByteRange) -> PagePlaces:
+    """An index does not tell which pages need the dictionary: their headers do, where that is worth reading them."""
+    if places.dictionary is None or places.dictionary[1] < _DICTIONARY_BYTES_MIN:
+        return places
+    coded = 0
+    for number, offset in enumerate(places.offsets[:-1], 1):
+        header, _ = _header_at(descriptor, offset, whole.end)
+        if _is_coded(header):
+            coded = number
+    return places._replace(coded=coded)
+
+
+def _is_coded(header: Struct) -> bool:
+    """Whether a page holds positions in the dictionary."""
+    return any(header[number][field] in _CODES for number, field in _ENCODINGS if number in header)
 
 
 def _walked(descriptor: int, whole: ByteRange, rows: int) -> PagePlaces:
     offsets, first_rows = array("q"), array("q")
     dictionary: Place | None = None
-    offset, row = whole.offset, 0
+    offset, row, coded = whole.offset, 0, 0
     while row < rows:
         header, length = _header_at(descriptor, offset, whole.end)
         nbytes = length + header[3]
@@ -89,6 +124,7 @@ def _walked(descriptor: int, whole: ByteRange, rows: int) -> PagePlaces:
             offsets.append(offset)
             first_rows.append(row)
             row += described[1]
+            coded = len(offsets) if _is_coded(header) else coded
         elif header[1] == _DICTIONARY and not offsets:
             dictionary = offset, nbytes
         else:
@@ -100,7 +136,7 @@ def _walked(descriptor: int, whole: ByteRange, rows: int) -> PagePlaces:
     first_rows.append(row)
     if row != rows:
         raise ValueError("pages have more rows than the row group")
-    return _checked(PagePlaces(dictionary, offsets, first_rows), whole)
+    return _checked(PagePlaces(dictionary, offsets, first_rows, coded), whole)
 
 
 def _header_at(descriptor: int, offset: int, end: int) -> tuple[Struct, int]:

@@ -28,7 +28,7 @@ _GAP_BYTES_MAX: Final = 4 * KIB
 
 class PagesOfPart(NamedTuple):
     """Of one column: the place of the pages that hold the part's rows, the row of the row group they begin with, and
-    the place of the dictionary page.
+    the place of the dictionary page, where they need one.
     """
 
     pages: Place
@@ -72,7 +72,7 @@ class Part(NamedTuple):
 
 
 def parts(file: ParquetFile, row_group: int, columns: Sequence[int], count: int) -> list[Part]:
-    """About `count` parts of a row group, all of whose rows they have; empty where that would gain nothing."""
+    """At most `count` parts of a row group, all of whose rows they have; empty where that would gain nothing."""
     places: list[PagePlaces] = []
     for column in columns:
         found = page_places(file, row_group, file.leaves[column][0])
@@ -80,13 +80,19 @@ def parts(file: ParquetFile, row_group: int, columns: Sequence[int], count: int)
             return []
         places.append(found)
     stored = sum([one.stored_bytes for one in places])
-    # Each part needs all dictionaries; its own pages should be no less.
+    # A part's own pages should be no less than the dictionaries that it needs.
     dictionaries = sum([one.dictionary[1] for one in places if one.dictionary is not None])
-    count = min(count, stored // max(1, dictionaries))
-    bounds = _bounds(places, file.row_group_rows[row_group], count)
-    made = [Part(first, end, tuple([_pages(one, first, end) for one in places])) for first, end in pairwise(bounds)]
-    read = sum([found.nbytes for part in made for found in part.columns])
-    return made if len(made) > 1 and read <= _READ_MAX * (stored + dictionaries) else []
+    needed = sum([one.dictionary[1] * one.dictionary_share for one in places if one.dictionary is not None])
+    count = min(count, int(stored / max(1.0, needed)))
+    while count > 1:
+        bounds = _bounds(places, file.row_group_rows[row_group], count)
+        made = [Part(first, end, tuple([_pages(one, first, end) for one in places])) for first, end in pairwise(bounds)]
+        read = sum([found.nbytes for part in made for found in part.columns])
+        if read <= _READ_MAX * (stored + dictionaries):
+            return made if len(made) > 1 else []
+        # Fewer and larger ones read less twice, and any are better than one with all bytes.
+        count = count * 3 // 4
+    return []
 
 
 def _bounds(places: Sequence[PagePlaces], rows: int, count: int) -> list[int]:
@@ -105,7 +111,7 @@ def _bounds(places: Sequence[PagePlaces], rows: int, count: int) -> list[int]:
 
 def _pages(places: PagePlaces, first: int, end: int) -> PagesOfPart:
     offset, nbytes, first_row = places.covering(first, end)
-    return PagesOfPart((offset, nbytes), first_row, places.dictionary)
+    return PagesOfPart((offset, nbytes), first_row, places.dictionary_for(first))
 
 
 def _within(place: Place, ranges: Sequence[ByteRange]) -> tuple[int, int]:

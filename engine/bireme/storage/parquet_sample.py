@@ -1,7 +1,7 @@
 """A small sample of a Parquet table: the first rows of a row group in its middle, or of three spread over it.
 
 Rule: the same rows at every call, whichever columns are asked for, so that samples of different columns line up. Reads
-only the chunks of the asked columns and decodes only their first pages. One row group is enough unless rows are in the
+and decodes only the first pages of the asked columns. One row group is enough unless rows are in the
 order of time: then what is true of one part of the table need not be true of the others.
 """
 
@@ -17,7 +17,6 @@ import pyarrow as pa
 from bireme.data.record import concat, record_batch
 from bireme.data.schema import Schema
 from bireme.plan.source import TableStatistics
-from bireme.storage.local import LocalByteSource
 from bireme.storage.parquet_decode import ParquetDecoder
 from bireme.storage.parquet_split import ParquetSplit
 
@@ -75,10 +74,8 @@ class ParquetSample:
         parts: list[pa.RecordBatch] = []
         groups = self._groups()
         rows_each = SAMPLE_ROWS // max(1, len(groups))
-        with LocalByteSource() as source:
-            for decoder, group in groups:
-                split = ParquetSplit(decoder, group, tuple(columns), schema)
-                parts.append(split.head(source.read_all(split.ranges), rows_each))
+        for decoder, group in groups:
+            parts.append(ParquetSplit(decoder, group, tuple(columns), schema).head(rows_each))
         return concat(parts, schema).columns  # type: ignore[no-any-return]
 
     def _row_count(self) -> pa.RecordBatch:

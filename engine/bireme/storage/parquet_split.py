@@ -21,9 +21,12 @@ from bireme.storage.parquet_bloom import BloomFilter
 from bireme.storage.parquet_decode import Fetched, ParquetDecoder, Wanted
 from bireme.storage.parquet_pages import PageFilter
 from bireme.storage.parquet_part import Part, parts
+from bireme.units import MIB
 
 # Decoding fewer rows costs less than reading what the file says of its pages.
 _ASKED_ROWS_MIN: Final = 16_384
+# Of which a head is wanted: reading so much in one go costs no more than reading less in several.
+_READ_AT_ONCE_BYTES_MAX: Final = MIB
 # Parts of fewer rows that share their bytes would decompress the same pages too often.
 _PART_ROWS_MIN: Final = 1_024
 
@@ -39,6 +42,7 @@ class ParquetSplit:
         "_decoder",
         "_filters",
         "_first",
+        "_is_streamed",
         "_part",
         "_ranges",
         "_rows",
@@ -64,6 +68,8 @@ class ParquetSplit:
         self._first = 0
         # Where it is some rows that are read by their pages.
         self._part: Part | None = None
+        # Where nothing is fetched beforehand: pyarrow reads page by page as it decodes.
+        self._is_streamed = False
         self._rows = decoder.file.row_group_rows[row_group]
         self._ranges: tuple[ByteRange, ...] | None = None
         self.row_group = row_group
@@ -71,7 +77,8 @@ class ParquetSplit:
 
     def in_parts(self, rows_max: int | None, bytes_max: int | None) -> list[ParquetSplit]:
         """Itself, or parts of about equal size: where it takes more than `bytes_max`, stored and decoded, by its pages;
-        where it has many more rows than `rows_max`, or pages are too large, such that share its bytes.
+        where it has many more rows than `rows_max`, or pages are too large, such that share its bytes. What pyarrow
+        decodes has no parts, but its bytes need not be there all at once.
         """
         by_rows = by_bytes = 1
         if rows_max is not None and self._rows > rows_max + rows_max // 4:
@@ -81,13 +88,18 @@ class ParquetSplit:
         if max(by_rows, by_bytes) == 1 or not self._columns:
             return [self]
         if any(self._decoder.encoding(column).reason for column in self._columns):
-            return [self]  # pyarrow would decode all of it for each part
+            return [self._streamed() if by_bytes > 1 else self]  # pyarrow would decode all of it for each part
         found = parts(self._decoder.file, self.row_group, self._columns, by_bytes) if by_bytes > 1 else []
         if found:
             return [self._of_part(each) for each in found]
         count = max(by_rows, min(by_bytes, self._rows // _PART_ROWS_MIN), 1)
         bounds = [part * self._rows // count for part in range(count + 1)]
         return [self._rows_from(first, end - first, count) for first, end in pairwise(bounds)]
+
+    def _streamed(self) -> ParquetSplit:
+        whole = self._rows_from(0, self._rows, 1)
+        whole._is_streamed, whole._ranges = True, ()
+        return whole
 
     def _of_part(self, found: Part) -> ParquetSplit:
         part = self._rows_from(found.first, found.end - found.first, 1)
@@ -140,6 +152,8 @@ class ParquetSplit:
         kept = tuple([self._columns[index] for index in columns])
         part = ParquetSplit(self._decoder, self.row_group, kept, self._schema.select(columns))
         part._first, part._rows = self._first, self._rows
+        if self._is_streamed:
+            part._is_streamed, part._ranges = True, ()
         if self._part is not None:
             pages = tuple([self._part.columns[index] for index in columns])
             part._part = self._part._replace(columns=pages)
@@ -150,15 +164,11 @@ class ParquetSplit:
         if not self._columns:
             return _without_columns(self._rows)
         wanted = Wanted(self.row_group, self._columns, self._schema)
-        fetched = Fetched(self.ranges, buffers) if self._part is None else self._read_whole()
-        batches = self._decoder.batches(wanted, fetched)
+        if self._part is None and not self._is_streamed:
+            batches = self._decoder.batches(wanted, Fetched(self.ranges, buffers))
+        else:
+            batches = self._decoder.streamed(wanted, self._whole_ranges())
         return batches if self._is_whole() else _cut(batches, self._first, self._rows)
-
-    def _read_whole(self) -> Fetched:
-        """pyarrow needs all bytes of the chunks."""
-        ranges = self._whole_ranges()
-        with LocalByteSource() as source:
-            return Fetched(ranges, source.read_all(ranges))
 
     def _is_whole(self) -> bool:
         return self._rows == self._decoder.file.row_group_rows[self.row_group]
@@ -190,10 +200,15 @@ class ParquetSplit:
         file = self._decoder.file
         return file.corrupt(story, self.row_group, file.leaves[self._columns[column]][0])
 
-    def head(self, buffers: Sequence[pa.Buffer], rows_max: int) -> pa.RecordBatch:
-        """The first `rows_max` rows, decoding little more than these; strings come without dictionary."""
+    def head(self, rows_max: int) -> pa.RecordBatch:
+        """The first `rows_max` rows, reading and decoding little more than these; strings come without dictionary."""
         wanted = Wanted(self.row_group, self._columns, self._schema, rows_max)
-        (head,) = self._decoder.batches(wanted, Fetched(self.ranges, buffers))
+        ranges = self._whole_ranges()
+        if sum([one.length for one in ranges]) > _READ_AT_ONCE_BYTES_MAX:
+            (head,) = self._decoder.streamed(wanted, ranges)
+            return head
+        with LocalByteSource() as source:
+            (head,) = self._decoder.batches(wanted, Fetched(ranges, source.read_all(ranges)))
         return head
 
 
