@@ -89,11 +89,33 @@ def test_what_nobody_counted_lowers_the_limit_down_to_half() -> None:
     assert process.limit == 160 * MIB
     process.look(resident=900 * MIB, in_use=100 * MIB)
     assert process.limit == 100 * MIB
+    # That it was close to the promise is not forgotten at once.
+    process.look(resident=(150 + 100) * MIB, in_use=100 * MIB)
+    assert process.limit == 156 * MIB
+    process.now += 15
     process.look(resident=(150 + 100) * MIB, in_use=100 * MIB)
     assert process.limit == 200 * MIB
     moved = [event.limit for _, event in process.recorder.events() if isinstance(event, LimitMoved)]
-    assert moved == [160 * MIB, 100 * MIB, 200 * MIB]
+    assert moved == [160 * MIB, 100 * MIB, 156 * MIB, 200 * MIB]
     state.release()
+
+
+def test_coming_close_to_the_promise_lowers_the_limit_for_some_time() -> None:
+    process = Process(200 * MIB)
+    promised = (150 + 200 + 20) * MIB
+    with process.ledger.take(Tier.DEVICE, 200 * MIB, Use.TASK):
+        process.look(resident=promised - 8 * MIB, in_use=200 * MIB)
+        assert process.limit == 200 * MIB
+        # What is kept for reuse is given up first.
+        process.look(resident=promised, in_use=180 * MIB, kept=20 * MIB)
+        assert process.limit == 200 * MIB
+        process.look(resident=promised + 12 * MIB, in_use=200 * MIB)
+        assert process.limit == 180 * MIB
+    process.look(resident=160 * MIB)
+    assert process.limit == 184 * MIB
+    process.now += 4
+    process.look(resident=160 * MIB)
+    assert process.limit == 200 * MIB
 
 
 def test_what_nobody_counted_is_asked_back_now_and_then() -> None:

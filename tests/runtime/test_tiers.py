@@ -183,6 +183,37 @@ def test_a_full_pool_sends_batches_on_to_disk() -> None:
     scene(main, pinned=MIB)
 
 
+@pytest.mark.parametrize(("scratch", "at_once"), [(40_000, 3), (100_000, 1), (1 << 20, 1)])
+def test_what_moves_take_beside_their_batches_is_a_small_part_of_memory(scratch: int, at_once: int) -> None:
+    async def main(at: Scene) -> None:
+        at.ledger.limits[Tier.DISK] = 1 << 30
+        at.spill.scratch_bytes = scratch
+        entries = [at.put(list(range(12_500))) for _ in range(8)]
+        seen: set[int] = set()
+        at.ledger.changed = lambda: seen.add(at.ledger.used(Tier.DEVICE, Use.BUFFER))
+        async with asyncio.TaskGroup() as group:
+            moves = [group.create_task(at.demote(entry)) for entry in entries]
+        assert [move.result() for move in moves] == [None] * len(entries)
+        assert max(seen) == at_once * min(scratch, 100_000)
+        assert at.ledger.used(Tier.DEVICE, Use.BUFFER) == 0
+
+    scene(main)
+
+
+def test_moves_that_wait_for_their_turn_can_be_cancelled() -> None:
+    async def main(at: Scene) -> None:
+        at.ledger.limits[Tier.DISK] = 1 << 30
+        at.spill.scratch_bytes = 100_000
+        first, second, third = [at.put(list(range(12_500))) for _ in range(3)]
+        moves = [asyncio.create_task(at.demote(entry)) for entry in (first, second, third)]
+        await asyncio.sleep(0)
+        moves[1].cancel()
+        await asyncio.wait(moves)
+        assert [entry.batch.tier for entry in (first, second, third)] == [Tier.DISK, Tier.DEVICE, Tier.DISK]
+
+    scene(main)
+
+
 @pytest.mark.parametrize("faults", [{"spill_write_fails": 1.0}, {"full_at": 0}])
 def test_a_disk_that_takes_nothing_leaves_the_batch_where_it_is(faults: dict[str, float]) -> None:
     async def main(at: Scene) -> None:

@@ -170,10 +170,12 @@ class Ranges(Unrelieved):
 
     def _let_go(self, slot: int) -> list[Emission]:
         kept = self._slots[slot]
-        emissions = [
-            Emission(self._edge, index, self._kernels.joined(pieces)) for index, pieces in sorted(kept.pieces.items())
-        ]
-        # Only now: a call that runs out of memory has lost nothing.
+        emissions: list[Emission] = []
+        for index, pieces in sorted(kept.pieces.items()):
+            # Joined, they take the place of the pieces: those of one range only are there twice, and a call that runs
+            # out of memory has lost nothing.
+            pieces[:] = [self._kernels.joined(pieces)]
+            emissions.append(Emission(self._edge, index, pieces[0]))
         kept.clear()
         return emissions
 

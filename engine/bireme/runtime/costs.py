@@ -9,7 +9,7 @@ from typing import Final
 
 from bireme.data.tier import Tier
 from bireme.operators.base import NOTHING
-from bireme.plan.physical import BuildSink, EmitSink, EncodeStep, MergeGroupsStep, Pipeline, RangeSink, Step
+from bireme.plan.physical import BuildSink, EmitSink, EncodeStep, MergeGroupsStep, Pipeline, RangeSink, SortStep, Step
 from bireme.runtime.compute.estimate import History
 from bireme.runtime.compute.policy import is_brief, seconds_per_row
 from bireme.runtime.compute.task import Result, Task, TaskKind
@@ -26,6 +26,8 @@ _COPIES_OF_INPUT: Final[dict[type[Step], int]] = {MergeGroupsStep: 1, EncodeStep
 _BYTES_ELSEWHERE: Final[dict[type[Step], int]] = {EncodeStep: 8 * MIB}
 # Bytes for each of basis until a task has told; pages of a split are there beside what they decode to.
 _FIRST_GUESSES: Final = {TaskKind.SPLIT: 2.25}
+# More, where the task brings its rows into order: they are copied, and keys and places are there beside them.
+_ORDER_GUESS: Final = 0.75
 
 
 def _cuts_rows(pipeline: Pipeline) -> bool:
@@ -39,6 +41,8 @@ class Costs:
 
     def __init__(self, ledger: Ledger, pipeline: Pipeline) -> None:
         self._copies_made = 1.0 if _cuts_rows(pipeline) else 0.0
+        if any(isinstance(step, SortStep) for step in pipeline.steps):
+            self._copies_made += _ORDER_GUESS
         self._histories: dict[TaskKind, History] = {}
         self.row_seconds = 0.0
         self._ledger = ledger

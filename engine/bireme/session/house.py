@@ -18,8 +18,8 @@ from bireme.storage.spill_file import SpillFiles
 from bireme.storage.spill_policy import Compression
 from bireme.units import GIB
 
-# Below, what an allocator keeps of huge pages is a noticeable part of the memory.
-_HUGE_PAGES_BYTES_MIN: Final = GIB
+# Below, what an allocator keeps, of huge pages most of all, is a noticeable part of the memory.
+_KEPT_PAGES_BYTES_MIN: Final = GIB
 
 
 def kernels_of(backend: str) -> Kernels:
@@ -59,9 +59,10 @@ def _memory_of(config: Config) -> tuple[Quota | None, Meter | None]:
         return None, None
     from bireme.backends.native import BufferMeter, pool_quota, use_small_pages
 
-    if config.memory_bytes_max < _HUGE_PAGES_BYTES_MIN:
+    is_short = config.memory_bytes_max < _KEPT_PAGES_BYTES_MIN
+    if is_short:
         use_small_pages()
-    return pool_quota(), BufferMeter()
+    return pool_quota(), BufferMeter(is_short=is_short)
 
 
 class House:

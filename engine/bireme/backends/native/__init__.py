@@ -6,8 +6,10 @@ What has no native kernel runs in the reference backend, visibly: objects list i
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Final
 
 import pyarrow as pa
 
@@ -24,6 +26,10 @@ from bireme.plan.expr import Expr, WindowCall
 from bireme.plan.physical import GroupSpec
 from bireme.plan.top_per_key import TopPerKey
 from bireme.plan.window_order import by_order, keys_of
+from bireme.units import MIB
+
+# What may be taken of pyarrow's pool before a thread has it give back what it keeps, which takes up to a millisecond.
+_LENT_BYTES_MAX: Final = MIB
 
 
 class NativeKernels:
@@ -191,7 +197,14 @@ def use_small_pages() -> None:
 
 
 class BufferMeter:
-    """What the kernels take in buffers, on the thread that asks."""
+    """What the kernels take in buffers, on the thread that asks. Where memory `is_short`, a thread that took much of
+    pyarrow's pool has the pool give back at once what it keeps for it.
+    """
+
+    def __init__(self, *, is_short: bool = False) -> None:
+        self._is_short = is_short
+        self._pool = pa.default_memory_pool()
+        self._lent = threading.local()
 
     def start(self) -> None:
         _kernels.start_meter()
@@ -200,8 +213,12 @@ class BufferMeter:
         return _kernels.metered_peak()
 
     def rest(self) -> None:
-        if _kernels.tidy_is_due():
-            pa.default_memory_pool().release_unused()
+        # Always asked: it also has malloc give back what it keeps.
+        is_due = _kernels.tidy_is_due()
+        lent = self._pool.total_bytes_allocated()
+        if is_due or (self._is_short and lent - getattr(self._lent, "before", 0) > _LENT_BYTES_MAX):
+            self._lent.before = lent
+            self._pool.release_unused()
 
 
 def _is_encoded(column: pa.Array) -> bool:

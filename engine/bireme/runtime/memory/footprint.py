@@ -5,7 +5,8 @@ process is looked at, while the ledger changes, and while much is held also in b
 long task shows in no ledger. What is above the limit, beside what interpreter and libraries take, the backend's pool
 gives up first, as far as it keeps memory for reuse. What neither the pool keeps nor the ledger knows is asked back from
 the allocators of libraries, and lowers the limit of the ledger, down to half: whatever is not counted costs room, not
-the promise.
+the promise. So does coming close to the promise, for some time: a task that took more than it was granted is no longer
+seen when the next one is admitted.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ _ALLOWED_SHARE: Final = 0.1
 _UNCOUNTED_BYTES: Final = 16 * MIB
 # What may come between two looks; where the limit is large, what is allowed beside the ledger has room for it.
 _SURPRISE_BYTES: Final = 16 * MIB
+# So close to the promise is too close, and what was seen of that is forgotten at such a pace.
+_CLOSE_BYTES: Final = 8 * MIB
+_FORGOTTEN_BYTES_PER_SECOND: Final = 4 * MIB
+_CLOSE_SHARE_MAX: Final = 1 / 4
 # Where the process holds such a part of its limit, it is looked at whether the ledger changes or not.
 _WATCHED_SHARE: Final = 0.5
 _WATCH_SECONDS: Final = 0.02
@@ -59,6 +64,24 @@ class Quota(Protocol):
     def ask_tidy(self) -> None:
         """Has each thread that kernels run on give back what other allocators keep for it, when its task ends."""
         ...
+
+
+class Close:
+    """How far above `mark` what the process holds was lately, `most` at the most. Of peaks only some are seen: they
+    stand for the others.
+    """
+
+    def __init__(self, mark: int, *, most: int) -> None:
+        self._mark = mark
+        self._most = most
+        self._lately = 0.0
+        self._at = 0.0
+
+    def seen(self, held: int, now: float) -> int:
+        """What it is, now that so much is held."""
+        forgotten = _FORGOTTEN_BYTES_PER_SECOND * (now - self._at)
+        self._lately, self._at = max(0.0, min(held - self._mark, self._most), self._lately - forgotten), now
+        return int(self._lately)
 
 
 class Footprint:
@@ -89,6 +112,8 @@ class Footprint:
         before = resident()
         self._base = PROCESS_BYTES if before <= PROCESS_BYTES else before + _LATE_BYTES
         self._held_max = self._limit
+        promised = int((1 + _ALLOWED_SHARE) * self._limit)
+        self._close = Close(promised - _CLOSE_BYTES, most=int(_CLOSE_SHARE_MAX * self._limit))
         self._next = 0.0
         self._next_tidy = 0.0
         quota.set(self._held_max, kept_max)
@@ -114,7 +139,7 @@ class Footprint:
         beside = self._resident() - self._base
         in_use, kept = self._quota.held()
         self._tell_pool(in_use + kept + self._limit - self._margin - beside)
-        self._tell_ledger(beside - kept - self._ledger.totals[Tier.DEVICE], now)
+        self._tell_ledger(beside - kept - self._ledger.totals[Tier.DEVICE], self._close.seen(beside - kept, now), now)
         if beside > self._limit * _WATCHED_SHARE and not self._is_watched and self._ledger.totals[Tier.DEVICE]:
             self._is_watched = True
             self.later(_WATCH_SECONDS, self._look_again)
@@ -136,12 +161,12 @@ class Footprint:
         """How much more the process may hold now, whatever is reserved."""
         return self._limit - (self._resident() - self._base)
 
-    def _tell_ledger(self, uncounted: int, now: float) -> None:
+    def _tell_ledger(self, uncounted: int, too_close: int, now: float) -> None:
         allowed = max(int(_ALLOWED_SHARE * self._limit), _UNCOUNTED_BYTES)
         if uncounted > allowed // 2 and now >= self._next_tidy:
             self._next_tidy = now + _TIDY_PAUSE_SECONDS
             self._quota.ask_tidy()
-        lowered = min(max(0, uncounted - allowed), self._limit // 2) // _STEP_BYTES * _STEP_BYTES
+        lowered = min(max(0, uncounted - allowed, too_close), self._limit // 2) // _STEP_BYTES * _STEP_BYTES
         limit = self._limit - lowered
         if limit != self._ledger.limits[Tier.DEVICE]:
             self._recorder.record(LimitMoved(QueryId(0), limit, self._limit, uncounted))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
+from types import TracebackType
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
@@ -33,6 +34,8 @@ from bireme.units import format_bytes
 
 T = TypeVar("T")
 _IDLE_WEIGHT: Final = 0.2
+# What spill stores take beside all batches on their way, as a part of the memory.
+_SCRATCH_SHARE_MAX: Final = 1 / 8
 
 
 class Mover:
@@ -64,6 +67,9 @@ class Mover:
         self._drops: dict[int, asyncio.Future[None]] = {}
         self._drop_count = 0
         self.drop_faults: list[str] = []
+        self._scratch_bytes = 0
+        self._scratch_bytes_max = int(ledger.limits[Tier.DEVICE] * _SCRATCH_SHARE_MAX)
+        self._turns: list[asyncio.Future[None]] = []
 
     def __repr__(self) -> str:
         return f"<Mover: {len(self._drops)} drops under way>"
@@ -115,7 +121,7 @@ class Mover:
         """Moves a marked batch up to DEVICE, into `room`, which becomes its reservation. Raises StorageError."""
         started, old = self._clock.now(), entry.batch
         try:
-            with self._scratch(old, is_needed=old.tier is Tier.DISK and old.body.compressed):
+            with await self._scratch(old, is_needed=old.tier is Tier.DISK and old.body.compressed):
                 content = await self._counted(self._run(self._read, old))
             if content.num_rows != old.rows:
                 raise EngineBug(f"{old!r} came back from {old.tier.name} with {content.num_rows} rows")
@@ -163,7 +169,7 @@ class Mover:
             raise SpillFailed(f"the spill folder may take no more than {limit}; raise its limit, or the memory limit")
         try:
             content = old.content if old.tier is Tier.DEVICE else await self._run(self._read, old)
-            with self._scratch(old):
+            with await self._scratch(old):
                 ticket = await self._run(
                     self._spill.write, content, hint, undo=lambda made: self.drop(old.moved(Tier.DISK, made))
                 )
@@ -174,10 +180,24 @@ class Mover:
             raise
         return old.moved(Tier.DISK, ticket), reservation
 
-    def _scratch(self, batch: Batch, *, is_needed: bool = True) -> Reservation:
-        """What the spill store takes beside the batch: a fact, since it is how room is made."""
+    async def _scratch(self, batch: Batch, *, is_needed: bool = True) -> _Scratch:
+        """What the spill store takes beside the batch: a fact, since it is how room is made. But not more than a small
+        part of the memory at once, or as much as one move takes.
+        """
         nbytes = min(self._spill.scratch_bytes, batch.nbytes) if is_needed else 0
-        return self._ledger.take(Tier.DEVICE, nbytes, Use.BUFFER)
+        while self._scratch_bytes and self._scratch_bytes + nbytes > self._scratch_bytes_max:
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._turns.append(turn)
+            await turn
+        return _Scratch(self, self._ledger.take(Tier.DEVICE, nbytes, Use.BUFFER))
+
+    def _scratch_changed(self, nbytes: int) -> None:
+        self._scratch_bytes += nbytes
+        if nbytes < 0:
+            turns, self._turns = self._turns, []
+            for turn in turns:
+                if not turn.done():
+                    turn.set_result(None)
 
     async def _pin(self, old: Batch, pool: PinnedPool) -> tuple[Batch, Reservation] | None:
         packed = await self._run(pack_joined, old.content)
@@ -224,6 +244,22 @@ class Mover:
             raise
         except OSError as error:
             raise StorageError(f"moving a batch failed: {error}") from error
+
+
+class _Scratch:
+    """What one move takes beside its batch, until its block is left."""
+
+    def __init__(self, mover: Mover, room: Reservation) -> None:
+        self._mover = mover
+        self._room = room
+        mover._scratch_changed(room.nbytes)
+
+    def __enter__(self) -> None:
+        """It is taken already."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._mover._scratch_changed(-self._room.nbytes)
+        self._room.release()
 
 
 def _stored(batch: Batch) -> int:
