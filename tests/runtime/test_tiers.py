@@ -16,7 +16,7 @@ from support.fake_stages import rows_batch
 from support.sim_loop import SimClock, SimLoop, SimThreads, simulate
 from support.small_dags import edge
 
-from bireme.data.batch import Batch, measure
+from bireme.data.batch import COLUMN_BYTES, Batch, measure
 from bireme.data.ids import BatchId, QueryId
 from bireme.data.packed import pack_joined, unpack
 from bireme.data.record import record_batch
@@ -84,9 +84,14 @@ def test_packed_batches_come_back_equal(batch: pa.RecordBatch) -> None:
 def test_a_slice_is_packed_and_measured_as_what_it_shows() -> None:
     whole = rows_batch(list(range(100_000)))
     part = whole.slice(5, 10)
-    assert measure(part) == 80
+    assert measure(part) == 80 + COLUMN_BYTES
     assert pack_joined(part).size < 2_000
-    assert measure(whole) == 800_000
+    assert measure(whole) == 800_000 + COLUMN_BYTES
+
+
+def test_columns_count_whatever_they_hold() -> None:
+    wide = pa.record_batch({f"c{index}": pa.array([index], pa.int16()) for index in range(2_000)})
+    assert measure(wide) >= 2_000 * COLUMN_BYTES
 
 
 def test_a_dictionary_that_batches_share_counts_once() -> None:
@@ -95,7 +100,7 @@ def test_a_dictionary_that_batches_share_counts_once() -> None:
     seen: set[int] = set()
     first, second = (measure(part, seen) for part in parts)
     assert first == measure(parts[0]) > 5_000
-    assert second == 200
+    assert second == 200 + COLUMN_BYTES
 
 
 # ----------------------------------------------------------------------------------------------- mover

@@ -45,7 +45,7 @@ class Batch:
 
 # What Arrow keeps of a column beside its bytes, and the allocator beside each of its buffers; 560 to 1,150 bytes with
 # pyarrow 26.
-_COLUMN_BYTES: Final = 1_024
+COLUMN_BYTES: Final = 1_024
 
 
 def measure(batch: pa.RecordBatch, shared: set[int] | None = None) -> int:
@@ -59,7 +59,7 @@ def measure(batch: pa.RecordBatch, shared: set[int] | None = None) -> int:
     errs to one side; together they stay within what a limit needs.
     """
     try:
-        nbytes = int(batch.nbytes + _COLUMN_BYTES * batch.num_columns)
+        nbytes = int(batch.nbytes + COLUMN_BYTES * batch.num_columns)
         return nbytes if shared is None else nbytes - _counted_before(batch, shared)
     except (pa.ArrowException, TypeError):
         # Layouts for which pyarrow cannot tell the used part.
