@@ -67,6 +67,8 @@ class RowGroupEncoder:
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
+        # A schema makes its names anew whenever it is asked.
+        self._names = schema.names
         fields = [pa.field(str(at), field.type, field.nullable) for at, field in enumerate(schema)]
         paths = pq.read_metadata(pa.BufferReader(_empty_file(pa.schema(fields)))).schema
         self._leaves: list[list[str]] = [[] for _ in fields]
@@ -108,7 +110,7 @@ class RowGroupEncoder:
 
         def named(content: bytes) -> bytes:
             number, *inner = texts_of(content)
-            return list_of_texts([self._schema.names[int(number)].encode(), *inner])
+            return list_of_texts([self._names[int(number)].encode(), *inner])
 
         return list_of(
             [
