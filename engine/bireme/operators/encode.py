@@ -16,16 +16,22 @@ from bireme.data.record import record_batch
 from bireme.data.schema import Schema
 from bireme.errors import ValueTooLarge
 from bireme.operators.states import QueryStates
+from bireme.plan.file_result import nested_bytes_max
 from bireme.storage.base import BATCH_ROWS_MAX
 from bireme.storage.parquet_row_groups import RowGroupEncoder
 from bireme.storage.sink import translated
-from bireme.units import GIB, format_bytes
+from bireme.units import GIB, KIB, MIB, format_bytes
 
 # Encoded bytes lie in one value, which has room for less than 2 GiB.
 _ROW_GROUP_BYTES_MAX: Final = GIB
+# An encoder has each value some times, and a row group as well: of rows as wide as this there are few in one.
+_WIDE_ROW_BYTES: Final = 64 * KIB
+_WIDE_ROW_GROUP_BYTES: Final = 4 * MIB
 # Pages of long values are filled, put together and compressed whole, in memory that doubles as it grows; the file and a
 # copy of it are there beside them.
 _COPIES_AT_ONCE: Final = 7
+# In less memory, what an allocator keeps between two row groups is a noticeable part of it.
+_KEPT_BYTES_MIN: Final = GIB
 
 
 class Encode:
@@ -35,29 +41,45 @@ class Encode:
         self._names = names
         self._kernels = kernels
         self._states = states
-        self._bytes_max = min(_ROW_GROUP_BYTES_MAX, states.memory_bytes // _COPIES_AT_ONCE)
+        self._piece_bytes_max = min(_ROW_GROUP_BYTES_MAX, states.memory_bytes // _COPIES_AT_ONCE)
+        self._bytes_max = _ROW_GROUP_BYTES_MAX
+        if any(field.type.is_nested for field in schema):
+            self._bytes_max = min(_ROW_GROUP_BYTES_MAX, nested_bytes_max(states.memory_bytes))
         with translated("parquet"):
             self._encoder = RowGroupEncoder(schema.to_result_arrow())
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One row group of all rows; several of equal size where these are many, or much beside memory."""
+        """One row group of all rows; several of equal size where these are many, much beside memory, or so wide that a few
+        of them are many bytes.
+        """
         found = [batch for batch in batches if batch.num_rows]
         if not found:
             return
-        whole = self._kernels.joined(found)
+        widest = max([measure(batch) // batch.num_rows for batch in found])
+        bytes_max = self._bytes_max if widest < _WIDE_ROW_BYTES else _WIDE_ROW_GROUP_BYTES
+        # Wide rows gain nothing from being together.
+        wholes = [self._kernels.joined(found)] if widest < _WIDE_ROW_BYTES else found
+        for whole in wholes:
+            yield from self._row_groups(whole, bytes_max)
+
+    def _row_groups(self, whole: pa.RecordBatch, bytes_max: int) -> Iterator[pa.RecordBatch]:
         rows = whole.num_rows
         # Dictionaries do not get shorter with the rows: they are counted here only.
         dictionaries: set[int] = set()
         nbytes = measure(whole, dictionaries)
-        count = min(rows, max(round(rows / BATCH_ROWS_MAX), -(-nbytes // _ROW_GROUP_BYTES_MAX), 1))
+        count = min(rows, max(round(rows / BATCH_ROWS_MAX), -(-nbytes // bytes_max), 1))
         cuts = [rows * part // count for part in range(count + 1)]
         for start, end in pairwise(cuts):
-            yield from map(self._encoded, self._fitting(whole.slice(start, end - start), dictionaries))
+            for piece in self._fitting(whole.slice(start, end - start), dictionaries):
+                yield self._encoded(piece)
+                if count > 1 and self._states.memory_bytes < _KEPT_BYTES_MIN:
+                    # The task goes on, and what an encoder took stays with its thread until somebody says so.
+                    pa.default_memory_pool().release_unused()
 
     def _fitting(self, rows: pa.RecordBatch, dictionaries: set[int]) -> Iterator[pa.RecordBatch]:
         """The rows in pieces that can be encoded: those of unequal size are halved until each fits."""
         nbytes = measure(rows, dictionaries)
-        if nbytes <= self._bytes_max:
+        if nbytes <= self._piece_bytes_max:
             yield rows
             return
         if rows.num_rows == 1:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from bireme.backends.base import Kernels
 from bireme.data import arrays
 from bireme.data.batch import measure
-from bireme.data.record import plain, record_batch, slices, with_own_dictionaries
+from bireme.data.record import compact, plain, record_batch, slices, with_own_dictionaries
 from bireme.data.schema import Schema
 from bireme.operators.base import Emission, Relievable, Unrelieved
 from bireme.operators.filter_project import KeyColumns
@@ -56,7 +56,8 @@ class Sample(Unrelieved):
         emissions: list[Emission] = []
         for batch in batches:
             every = _SAMPLED_EVERY if self._edge is not None else _SAMPLED_EVERY_OF_FEW
-            self._sample.keys.append(self._keys.run(self._kernels.take(batch, _some(batch.num_rows, every))))
+            some = self._kernels.take(batch, _some(batch.num_rows, every))
+            self._sample.keys.append(_on_its_own(self._keys.run(some)))
             if self._edge is not None:
                 emissions += [Emission(self._edge, 0, piece) for piece in slices(batch, BATCH_ROWS_MAX)]
         return emissions
@@ -89,7 +90,7 @@ class NotedRows:
         chosen = np.arange(first, batch.num_rows, _SAMPLED_EVERY, dtype=np.int64)
         self._passed[slot] = (self._passed[slot] + batch.num_rows) % _SAMPLED_EVERY
         if len(chosen):
-            keys = with_own_dictionaries(self._keys.run(self._kernels.take(batch, arrays.from_numpy(chosen))))
+            keys = _on_its_own(self._keys.run(self._kernels.take(batch, arrays.from_numpy(chosen))))
             with self._sample.lock:
                 self._sample.keys.append(keys)
 
@@ -162,7 +163,7 @@ class Ranges(Unrelieved):
         rows = batch.num_rows
         every = max(1, min(_SAMPLED_EVERY, _SAMPLED_BYTES * rows // max(1, measure(batch))))
         chosen = _some(rows, every)
-        some_keys = self._kernels.take(keys, chosen)
+        some_keys = _on_its_own(self._kernels.take(keys, chosen))
         columns = [*some_keys.columns, positions.take(chosen)]
         some = record_batch(columns, [f"k{index}" for index in range(len(columns))], len(chosen))
         with self._sample.lock:
@@ -193,6 +194,11 @@ class Ranges(Unrelieved):
 
     def finish(self, part: int) -> list[Emission]:
         return self._let_go(part)
+
+
+def _on_its_own(some: pa.RecordBatch) -> pa.RecordBatch:
+    """A few rows of a batch, which keep no dictionary of it, and with that the batch, in memory."""
+    return with_own_dictionaries(compact(some))
 
 
 def _some(rows: int, every: int) -> pa.Array:

@@ -15,12 +15,23 @@ from bireme.data.types import BINARY, INT64, Field
 from bireme.plan.hint import Hint
 from bireme.plan.physical import Dag, Edge, EdgeSource, EmitSink, EncodeStep, Pipeline, Take
 from bireme.plan.placement import place
+from bireme.units import MIB
 
 ROW_GROUPS: Final = Schema(
     (Field("chunks", BINARY, False), Field("metadata", BINARY, False), Field("rows", INT64, False))
 )
+# How many times its bytes encoding nested values takes beside them, and which part of the memory one row group of them
+# may be for that.
+NESTED_COPIES: Final = 5
+_NESTED_IN_MEMORY: Final = 24
+_NESTED_BYTES_MIN: Final = 2 * MIB
 # What encoded rows take of their bytes, roughly.
 _ENCODED_SHARE: Final = 0.4
+
+
+def nested_bytes_max(memory_bytes: int) -> int:
+    """How many bytes of rows with nested values make a row group."""
+    return max(_NESTED_BYTES_MIN, memory_bytes // _NESTED_IN_MEMORY)
 
 
 def as_parquet(dag: Dag, *, run_bytes_max: int) -> Dag:

@@ -9,6 +9,7 @@ from typing import Final
 
 from bireme.data.tier import Tier
 from bireme.operators.base import NOTHING
+from bireme.plan.file_result import NESTED_COPIES, nested_bytes_max
 from bireme.plan.physical import BuildSink, EmitSink, EncodeStep, MergeGroupsStep, Pipeline, RangeSink, SortStep, Step
 from bireme.runtime.compute.estimate import History
 from bireme.runtime.compute.policy import is_brief, seconds_per_row
@@ -24,6 +25,8 @@ _NOT_LEARNT_FROM: Final = (TaskKind.RELIEVE, TaskKind.CUT, TaskKind.BIT)
 _COPIES_OF_INPUT: Final[dict[type[Step], int]] = {MergeGroupsStep: 1, EncodeStep: 1}
 # What steps take elsewhere however small their input is: an allocator keeps some memory for each thread and size.
 _BYTES_ELSEWHERE: Final[dict[type[Step], int]] = {EncodeStep: 8 * MIB}
+# And of the widest values, of which a few copies are on their way through such a step at once.
+_COPIES_OF_ROW: Final[dict[type[Step], int]] = {EncodeStep: 5}
 # Bytes for each of basis until a task has told; pages of a split are there beside what they decode to.
 _FIRST_GUESSES: Final = {TaskKind.SPLIT: 2.25}
 # More, where the task brings its rows into order: they are copied, and keys and places are there beside them.
@@ -34,6 +37,16 @@ def _cuts_rows(pipeline: Pipeline) -> bool:
     """Whether its tasks cut what they make into parts: then rows are there twice."""
     sink = pipeline.sink
     return isinstance(sink, RangeSink) or (isinstance(sink, EmitSink) and bool(sink.partition_keys))
+
+
+def _nested_bytes_max(pipeline: Pipeline, memory_bytes: int) -> int:
+    """How many bytes of nested values its tasks encode at once; 0 for none."""
+    nested = [step for step in pipeline.steps if isinstance(step, EncodeStep) and _has_nested(step)]
+    return nested_bytes_max(memory_bytes) if nested else 0
+
+
+def _has_nested(step: EncodeStep) -> bool:
+    return any(field.type.is_nested for field in step.schema)
 
 
 class Costs:
@@ -48,6 +61,8 @@ class Costs:
         self._ledger = ledger
         self._is_build = isinstance(pipeline.sink, BuildSink)
         self._input_copies = sum([_COPIES_OF_INPUT.get(type(step), 0) for step in pipeline.steps])
+        self._nested_bytes_max = _nested_bytes_max(pipeline, ledger.limits[Tier.DEVICE])
+        self._row_copies = sum([_COPIES_OF_ROW.get(type(step), 0) for step in pipeline.steps])
         self._bytes_elsewhere = sum([_BYTES_ELSEWHERE.get(type(step), 0) for step in pipeline.steps])
         self.relievable = NOTHING
         self._state_room: Reservation | None = None
@@ -92,7 +107,9 @@ class Costs:
             return task.basis + self.state_bytes
         if task.kind is TaskKind.FINISH and self._is_build:
             return 0  # the state of a build counts what its end needs
-        return self._need_of(task.kind, task.basis)
+        widest = self._row_copies * (task.basis // max(1, task.rows_in))
+        nested = NESTED_COPIES * min(task.basis, self._nested_bytes_max)
+        return self._need_of(task.kind, task.basis) + widest + nested
 
     def need_of_batches(self, basis: int) -> int:
         """Bytes that a task over batches of so many bytes needs beside them."""

@@ -20,7 +20,7 @@ from bireme.plan.expr import Expr
 from bireme.plan.file_result import as_parquet
 from bireme.plan.lower import lower
 from bireme.plan.optimize import optimize
-from bireme.plan.physical import Dag
+from bireme.plan.physical import Dag, ScanSource
 from bireme.plan.relation import Rel
 from bireme.plan.rules.share import shared
 from bireme.plan.statistics import StatisticsCache
@@ -111,3 +111,8 @@ class Planner:
     def _evaluate(self, predicate: Expr, batch: pa.RecordBatch, schema: Schema) -> pa.BooleanArray:
         program = self._kernels.program(schema, predicate=None, exprs=[predicate], names=["predicate"])
         return program.run(batch).column(0)
+
+
+def scanned(dag: Dag) -> set[str]:
+    """The names of the tables that a Dag reads, in lower case."""
+    return {pipeline.source.table.lower() for pipeline in dag.pipelines if isinstance(pipeline.source, ScanSource)}

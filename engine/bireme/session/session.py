@@ -21,14 +21,14 @@ from bireme.errors import ArgumentFault, ConfigError, NameFault, SourceMismatch,
 from bireme.frontend.catalog import Table
 from bireme.operators.stage_set import PipelineStages
 from bireme.plan.functions import suggest
-from bireme.plan.physical import Dag, ScanSource
+from bireme.plan.physical import Dag
 from bireme.plan.relation import Rel, Scan
 from bireme.plan.tree import relations
 from bireme.runtime.holder.column_cache import CachedTable
 from bireme.runtime.worker import ResultStream, Worker, WorkerStatistics
 from bireme.session.house import House, abandoned, close, kernels_of, range_reader_of
 from bireme.session.loop_thread import LoopThread
-from bireme.session.planning import Planner
+from bireme.session.planning import Planner, scanned
 from bireme.session.statements import Statements
 from bireme.session.tables import SessionTables
 from bireme.storage.base import ScannableSource
@@ -242,6 +242,7 @@ class Session:
         try:
             while batch is not None:
                 yield to_result(batch, dag.schema)
+                batch = None  # it is the caller's alone while the next one is waited for
                 batch = self._loop.wait(_next(stream))
         finally:
             if self._closed.alive:  # else the query has ended with the session
@@ -257,6 +258,7 @@ class Session:
         try:
             while batch is not None:
                 yield to_result(batch, dag.schema)
+                batch = None
                 batch = await asyncio.wrap_future(self._loop.start(_next(stream)))
         finally:
             if self._closed.alive:
@@ -275,7 +277,7 @@ class Session:
             return explain(self._planner.optimize(plan) if optimized else plan)
         chosen, dag = self._planner.plan(plan)
         text = f"{explain(chosen)}\n\n{explain_dag(dag)}"
-        kept = [table for table in self._tables.kept() if table in _scanned(dag)]
+        kept = [table for table in self._tables.kept() if table in scanned(dag)]
         if kept:
             text += f"\n\ncached: {', '.join(kept)}"
         if self._config.levers.off:
@@ -378,10 +380,6 @@ class _Recorder:
                 f"the one registered has {table.schema}"
             )
         return Scan(table.name, table.version, table.schema, node.columns, node.filters)
-
-
-def _scanned(dag: Dag) -> set[str]:
-    return {pipeline.source.table.lower() for pipeline in dag.pipelines if isinstance(pipeline.source, ScanSource)}
 
 
 async def _next(stream: ResultStream) -> pa.RecordBatch | None:

@@ -9,6 +9,7 @@ dictionaries that they come with. Schema, names and types of the file are those 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq
 
 from bireme.data.arrays import from_numpy, reinterpreted
 from bireme.data.batch import measure
-from bireme.data.record import plain
+from bireme.data.record import plain, record_batch
 from bireme.storage.thrift_fields import (
     changed,
     content_of,
@@ -45,10 +46,14 @@ _INT64_DIGITS: Final = 18
 _SAMPLE_ROWS: Final = 4_096
 # A dictionary is worth its page where a value comes so often.
 _ROWS_PER_ENTRY: Final = 4
+_WIDE_BYTES: Final = 64 * KIB
 # An encoder fills a page before it compresses it, in memory that doubles as it grows: short row groups get short pages.
 _PAGE_BYTES: Final = MIB
 _PAGE_BYTES_MIN: Final = 64 * KIB
 _PAGES: Final = 32
+# Of wide rows fewer values go into the pages of all columns at once.
+_VALUES_AT_ONCE_MAX: Final = 1_024
+_PAGES_AT_ONCE: Final = 16
 _OPTIONS: Final[dict[str, Any]] = {
     "compression": "snappy", "store_decimal_as_integer": True, "write_page_checksum": True
 }  # fmt: skip
@@ -83,22 +88,29 @@ class RowGroupEncoder:
             pa.field(str(at), column.type, field.nullable)
             for at, (column, field) in enumerate(zip(columns, self._schema, strict=True))
         ]
-        by_dictionary = [
-            path for leaves, column in zip(self._leaves, columns, strict=True) if _repeats(column) for path in leaves
-        ]
+        short = [not _is_wide(column) for column in columns]
+        repeating = [is_short and _repeats(column) for is_short, column in zip(short, columns, strict=True)]
         table = pa.Table.from_arrays(columns, schema=pa.schema(fields))
-        page_bytes = min(_PAGE_BYTES, max(_PAGE_BYTES_MIN, measure(batch) // _PAGES))
+        nbytes = max(1, measure(batch))
+        page_bytes = min(_PAGE_BYTES, max(_PAGE_BYTES_MIN, nbytes // _PAGES))
         sink = pa.BufferOutputStream()
         with pq.ParquetWriter(
             sink,
             table.schema,
             store_schema=False,
-            use_dictionary=by_dictionary,
+            use_dictionary=self._paths(repeating),
+            write_statistics=self._paths(short),
             data_page_size=page_bytes,
+            # After so many values it is looked at whether the page, or the dictionary, is full.
+            write_batch_size=min(_VALUES_AT_ONCE_MAX, max(1, _PAGES_AT_ONCE * page_bytes * batch.num_rows // nbytes)),
             **_OPTIONS,
         ) as made:
             made.write_table(table, row_group_size=batch.num_rows)
         return self._taken_apart(batch.num_rows, sink.getvalue())
+
+    def _paths(self, are_chosen: Sequence[bool]) -> list[str]:
+        """Those of the leaves of some columns."""
+        return [path for leaves, chosen in zip(self._leaves, are_chosen, strict=True) if chosen for path in leaves]
 
     def _taken_apart(self, rows: int, file: pa.Buffer) -> EncodedRowGroup:
         start = _footer_start(file)
@@ -201,6 +213,11 @@ def _is_sound(dictionary: pa.Array, rows: int) -> bool:
         and dictionary.null_count == 0
         and pc.count_distinct(dictionary).as_py() == len(dictionary)
     )
+
+
+def _is_wide(column: pa.Array) -> bool:
+    """Whether values are so long that copies of a few, in a dictionary or as extremes, are much memory."""
+    return bool(measure(record_batch([column], ("",), len(column))) // max(1, len(column)) >= _WIDE_BYTES)
 
 
 def _repeats(column: pa.Array) -> bool:

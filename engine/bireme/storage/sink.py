@@ -10,7 +10,6 @@ What the formats look like is in `parquet_sink` and `text_sink`; Arrow's own is 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
@@ -144,13 +143,15 @@ def _write_all(
 ) -> int:
     rows = 0
     coming = iter(batches)
-    first = next(coming, None)  # before anything is written: most queries that fail do so until here
+    batch = next(coming, None)  # before anything is written: most queries that fail do so until here
     try:
         with translated(format):
             output = _FORMATS[format](file, schema, in_file)
-        for batch in itertools.chain(() if first is None else (first,), coming):
+        while batch is not None:
             with translated(format):
                 rows += output.write(batch if format in _TAKES_ANY_LAYOUT else _as_schema(batch, schema))
+            batch = None  # nobody needs it while the next one is waited for
+            batch = next(coming, None)
         with translated(format):
             output.finish()
         return rows

@@ -69,6 +69,8 @@ class PreloadExecutor:
         self._scans: dict[LivePipeline, None] = {}
         self._wake = asyncio.Event()
         self._short = False
+        # What is on its way is in no scan yet.
+        self._fetching_bytes = 0
         room.came_back = self._came_back
 
     def __repr__(self) -> str:
@@ -107,7 +109,7 @@ class PreloadExecutor:
     # -------------------------------------------------------------------------------------- fetching
 
     def _choose(self, refused: set[LivePipeline]) -> LivePipeline | None:
-        views, count, nbytes = [], 0, 0
+        views, count, nbytes = [], 0, self._fetching_bytes
         for scan in tuple(self._scans):
             if not _has_next(scan):
                 del self._scans[scan]
@@ -175,6 +177,7 @@ class PreloadExecutor:
             self._ready(scan, index, given)
         else:
             scan.fetching += 1
+            self._fetching_bytes += given.room.nbytes
             started = self._clock.now()
             future = self._io.submit(self._reading(scan, given.split))
             future.add_done_callback(lambda done: self._fetched(scan, index, given, started, done))
@@ -215,6 +218,7 @@ class PreloadExecutor:
         done: asyncio.Future[Sequence[pa.Buffer]],
     ) -> None:
         scan.fetching -= 1
+        self._fetching_bytes -= given.room.nbytes
         error = done.exception() if not done.cancelled() else None
         if error is not None or done.cancelled() or scan.graph.closed or scan.phase is not Phase.OPEN:
             given.release()
