@@ -110,9 +110,17 @@ def test_row_groups_larger_than_memory_are_never_whole_in_it(has_index: bool, tm
     assert peak <= LIMIT * 11 // 10 + PROCESS_BYTES + 12 * MIB
 
 
-def test_sorts_larger_than_the_limit_keep_the_promise(tmp_path: Path) -> None:
-    texts = ["select * from lineitem order by l_extendedprice, l_comment", "select * from orders order by o_totalprice"]
-    assert peak_of(texts, tmp_path, in_files=True) <= LIMIT * 11 // 10 + PROCESS_BYTES
+# Some keys come with dictionaries, which whoever notes a few of them must not keep.
+_SORTS = (
+    "select * from lineitem order by l_extendedprice, l_comment",
+    "select * from lineitem order by l_shipmode, l_partkey",
+    "select * from orders order by o_totalprice",
+)
+
+
+@pytest.mark.parametrize("text", _SORTS)
+def test_sorts_larger_than_the_limit_keep_the_promise(text: str, tmp_path: Path) -> None:
+    assert peak_of([text], tmp_path, in_files=True) <= LIMIT * 11 // 10 + PROCESS_BYTES
 
 
 def test_values_of_megabytes_keep_the_promise(tmp_path: Path) -> None:
