@@ -49,8 +49,8 @@ class Encode:
             self._encoder = RowGroupEncoder(schema.to_result_arrow())
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One row group of all rows; several of equal size where these are many, much beside memory, or so wide that a few
-        of them are many bytes.
+        """One row group of all rows; several of equal size where these are many, or so wide that a few of them are many
+        bytes, or much beside memory.
         """
         found = [batch for batch in batches if batch.num_rows]
         if not found:
