@@ -230,6 +230,7 @@ def test_splits_that_take_long_are_found_beside_the_loop() -> None:
     class Noting(FakeStages):
         def splits(self, pipeline: Any) -> Any:
             threads.append(threading.get_ident())
+            assert self.counts.opened == 1
             return super().splits(pipeline)
 
     async def main(worker: Worker) -> None:
@@ -263,7 +264,7 @@ def test_a_query_that_ends_while_splits_are_looked_for_waits_for_that(fails: boo
         assert stages.counts.set_closed == 0
         go_on.set()
         await closing
-        assert (stages.counts.set_closed, stages.counts.opened) == (1, 0)
+        assert (stages.counts.set_closed, stages.counts.opened, stages.counts.closed) == (1, 1, 1)
 
     run(main)
 

@@ -19,12 +19,14 @@ from bireme.storage.base import Split
 def open_pipeline(live: LivePipeline) -> None:
     """What must be done before is done."""
     stages, source = live.graph.stages, live.pipeline.source
+    live.phase = Phase.OPENING
+    # First: the order of splits may depend on what the stage keeps.
+    live.stage.open(live.graph.slots)
     if not isinstance(source, ScanSource):
         _opened(live, ())
     elif stages.are_splits_quick(live.pipeline):
         _opened(live, stages.splits(live.pipeline))
     else:
-        live.phase = Phase.OPENING
         live.fetching += 1
         found = live.graph.services.on_io_thread(partial(stages.splits, live.pipeline))
         found.add_done_callback(partial(_found, live))
@@ -38,14 +40,13 @@ def _found(live: LivePipeline, done: asyncio.Future[Sequence[Split]]) -> None:
         graph.fail(error)
     elif live.phase is Phase.OPENING and not graph.closed and not done.cancelled():
         graph.guarded(partial(_opened, live, done.result()))
-        graph.touch(live)
+    graph.touch(live)
     graph.settle()
 
 
 def _opened(live: LivePipeline, splits: Sequence[Split]) -> None:
     graph, source = live.graph, live.pipeline.source
     live.phase = Phase.OPEN
-    live.stage.open(graph.slots)
     if isinstance(source, ScanSource):
         live.splits = splits
         live.is_kept = graph.stages.is_kept(source.table)

@@ -319,7 +319,7 @@ class LivePipeline:
     def abandon(self) -> None:
         """Nobody wants more of it: inputs go at once, the end comes when no call runs."""
         if self.phase < Phase.STOPPING:
-            opened = self.phase >= Phase.OPEN
+            opened = self.phase is not Phase.WAITING
             self._stop_inputs("abandoned")
             self.phase = Phase.STOPPING if opened else Phase.ENDED
             if not opened:
@@ -329,7 +329,7 @@ class LivePipeline:
     def close(self) -> None:
         """The query is over, however it went; no call is running."""
         self.discard_inputs()
-        if Phase.OPEN <= self.phase < Phase.ENDED:
+        if Phase.OPENING <= self.phase < Phase.ENDED:
             self.phase = Phase.ENDED
             self.stage.close()
         self.costs.release_state()

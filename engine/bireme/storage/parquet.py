@@ -125,7 +125,8 @@ class ParquetSource:
         return bytes_max is None or all(
             decoder.extents.extent(group, kept).bytes_needed <= bytes_max
             for decoder in self._decoders
-            for group in range(len(decoder.file.row_group_rows))
+            for group, rows in enumerate(decoder.file.row_group_rows)
+            if rows
         )
 
     def splits(
