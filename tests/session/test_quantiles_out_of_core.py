@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import hypothesis.strategies as st
@@ -14,8 +16,13 @@ from support.duck import difference, values_of
 
 import bireme as bm
 from bireme.operators import ranked_groups
+from bireme.operators.base import Output
 from bireme.operators.ranked_groups import RankedGroups
+from bireme.operators.stage import PipelineStage
 from bireme.runtime import partition_by_rank
+from bireme.runtime.compute.task import Task, TaskKind
+from bireme.runtime.partition_by_rank import PartitionByRank
+from bireme.runtime.pipeline import LivePipeline
 
 ROWS = 60_000
 LITTLE = "2MiB"
@@ -167,6 +174,40 @@ def test_a_call_that_finds_no_memory_once(
     monkeypatch.setattr(RankedGroups, method, failing)
     check(cramped, oracle, "", ["median(x)", "quantile_disc(x, 0.2)", "sum(x)", "count(money)", "median(money)"])
     assert calls > 1
+
+
+def test_a_partition_that_ends_while_the_next_one_is_ranked(
+    rows: pa.Table, oracle: duckdb.DuckDBPyConnection, spill_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its task is none of those that rank, whenever it ends."""
+    ranks, has_ended = threading.Event(), threading.Event()
+    run, rank, take_back = PipelineStage.run_batches, RankedGroups.rank, PartitionByRank.take_back
+
+    def slow(stage: PipelineStage, *given: Any) -> Output:
+        if "merge groups" in stage._pipeline.name:
+            ranks.wait(1)
+        return run(stage, *given)
+
+    def ranked(groups: RankedGroups) -> None:
+        ranks.set()
+        has_ended.wait(1)
+        rank(groups)
+
+    def taken(partition: PartitionByRank, task: Task, *given: Any) -> None:
+        take_back(partition, task, *given)
+        if task.kind is TaskKind.BATCHES:
+            met.append(ranks.is_set())
+            has_ended.set()
+
+    met: list[bool] = []
+    monkeypatch.setattr(PipelineStage, "run_batches", slow)
+    monkeypatch.setattr(RankedGroups, "rank", ranked)
+    monkeypatch.setattr(PartitionByRank, "take_back", taken)
+    monkeypatch.setattr(LivePipeline, "is_brief", lambda pipeline, task: False)
+    with bm.connect(threads=2, memory_limit=LITTLE, spill_folder=spill_folder) as session:
+        session.register("t", rows)
+        check(session, oracle, "few, giant", ["quantile_cont(day, 0)"])
+    assert any(met)
 
 
 def test_below_other_operators(cramped: bm.Session, oracle: duckdb.DuckDBPyConnection) -> None:

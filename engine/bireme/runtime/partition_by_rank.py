@@ -157,12 +157,14 @@ class PartitionByRank:
         """A task of it has ended."""
         if task.kind is TaskKind.BIT:
             self.is_over = True
+        elif task.kind is not TaskKind.CUT:
+            return  # one over a whole partition before this one, that took longer
         elif task.id in self._picking:
             self._picking.remove(task.id)
         elif self._phase is _Phase.RANKING:
             self._phase = _Phase.PICKING
             self._pass_over()
-        elif task.kind is TaskKind.CUT and self._cut is not None:
+        elif self._cut is not None:
             self._cut.take(task.sequence, put_back(self._live, self._holder, self._whole, result, grant))
             if self._cut.is_done(self._feed):
                 self._end_cut(self._cut)
