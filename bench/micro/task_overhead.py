@@ -105,6 +105,9 @@ class Stages:
     def stage(self, pipeline: Pipeline) -> Stage:
         return Stage(pipeline, self._emits, self._is_brief)
 
+    def are_splits_quick(self, pipeline: Pipeline) -> bool:
+        return True
+
     def splits(self, pipeline: Pipeline) -> Sequence[Any]:
         return self._splits
 
