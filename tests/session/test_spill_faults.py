@@ -27,6 +27,7 @@ from bireme.backends.native.spill_files import NativeSpillFiles
 from bireme.config import config_from
 from bireme.data.tier import Tier
 from bireme.errors import SpillCorrupt, SpillFailed
+from bireme.observe.event import PipelineOpened
 from bireme.session.session import Session
 
 ROWS = 250_000
@@ -273,6 +274,15 @@ def test_a_result_that_nobody_reads_waits_and_a_forgotten_one_is_freed(table: Pa
         while opened.statistics().queries and time.monotonic() < deadline:
             time.sleep(0.01)
         check_next_query(opened)
+
+
+def test_small_row_groups_are_read_whole_in_little_memory(table: Path, tmp_path: Path) -> None:
+    # Their parts would spare less than what each task takes, and have groups leave memory after some hundred rows.
+    with session(table, tmp_path) as opened:
+        opened.sql("select k, v from t where v % 4 = 1 order by k").collect()
+        events = opened._worker.recorder.events()
+        (splits,) = [event.splits for _, event in events if isinstance(event, PipelineOpened) and event.splits]
+        assert splits == -(-ROWS // 20_000)
 
 
 def test_ten_queries_at_once_share_one_budget(table: Path, tmp_path: Path) -> None:
