@@ -156,6 +156,9 @@ def test_the_time_is_that_of_the_binding_and_asked_for_anew(session: bm.Session)
         ("date_part(['year', 'Year'], date '2020-01-01')", NameFault),
         ("date_part(['noon'], date '2020-01-01')", TypeFault),
         ("parse_path('a/b', 'colon')", TypeFault),
+        ("regexp_extract('foobar', '(b..)', 10)", TypeFault),
+        ("regexp_extract('foobar', '(b..)', -1)", TypeFault),
+        ("regexp_matches('foobar', 'b', 'g')", TypeFault),
     ],
 )
 def test_what_names_nothing_is_said(call: str, error: type[Exception], session: bm.Session) -> None:

@@ -157,3 +157,32 @@ def _cut(nanoseconds: int | None, step: int) -> int:
 
 def _time_of(microseconds: int) -> datetime.time:
     return (datetime.datetime.min + datetime.timedelta(microseconds=microseconds)).time()
+
+
+_MOMENTS_NS = [
+    1_577_876_399_999_999_999, 1_577_836_799_123_456_789, -1, -999_999_999, 0, 1, 999, 1_000, -1_000, -1_001, None,
+    -(10**18), 10**18 + 999,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", ["native", "reference"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(f"{part}(x)" for part in ("year", "month", "day", "hour", "minute", "second", "microsecond", "dayname")),
+        *("last_day(x)", "epoch(x)", "epoch_us(x)", "epoch_ms(x)", "time_bucket(interval '1 hour', x)", "julian(x)"),
+        *("date_trunc('minute', x)", "datediff('second', x, timestamp '2020-01-01')", "strftime('%c %f', x)"),
+        *("age(x, timestamp '2020-01-01')", "date_part(['hour', 'second'], x)"),
+    ],
+)
+def test_nanoseconds_are_cut_off(backend: str, call: str) -> None:
+    """What lies within a microsecond is in the same second, minute and year as that microsecond's start."""
+    micros = pa.array([None if n is None else n // 1000 for n in _MOMENTS_NS], pa.timestamp("us"))
+    table = pa.table({"x": pa.array(_MOMENTS_NS, pa.timestamp("ns")), "u": micros})
+    with bm.connect(threads=1, backend=backend) as session:
+        session.register("t", table)
+        found = session.sql(f"select {call} as n, {call.replace('x', 'u')} as u from t").collect()
+        assert found.column("n").to_pylist() == found.column("u").to_pylist()
+        exact = session.sql("select epoch_ns(x) as n, strftime(x, '%n') as f from t").collect()
+        assert exact.column("n").to_pylist() == _MOMENTS_NS
+        assert exact.column("f").to_pylist() == [None if n is None else f"{n % 10**9:09}" for n in _MOMENTS_NS]

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from bireme.data import types
+from bireme.data.exact_decimal import EXACT
 from bireme.data.types import BINARY, BOOL, DATE, FLOAT64, INT32, INT64, INTERVAL, NULL, STRING, DataType
 from bireme.errors import ArgumentFault
 from bireme.plan.expr import Interval, Literal
@@ -64,7 +65,7 @@ def _decimal(value: Decimal) -> Literal:
     precision = max(len(digits) + max(0, exponent), scale, 1)
     if precision > types.DECIMAL128_DIGITS:
         raise ArgumentFault(f"{value} has more than 38 digits; use a float")
-    return Literal(value.quantize(Decimal(1).scaleb(-scale)), types.decimal(precision, scale))
+    return Literal(value.quantize(Decimal((0, (1,), -scale)), context=EXACT), types.decimal(precision, scale))
 
 
 def _datetime(value: datetime.datetime) -> Literal:

@@ -256,6 +256,8 @@ class Lowering:
         return self.node(chosen)
 
     def _truncated(self, expr: Call) -> int:
+        if expr.args[1].type.unit == "ns":
+            raise Missing(expr, "nanoseconds are cut off in the reference backend")
         return self._with_text(expr, 0, expr.args[1:])
 
     def _pattern(self, expr: Call) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -25,6 +25,7 @@ from bireme.backends.reference.vectors import (
     nulls_of,
     widened,
 )
+from bireme.data.exact_decimal import EXACT
 from bireme.data.types import FLOAT64, DataType
 from bireme.plan.expr import Call
 from bireme.plan.physical import AggregateStep
@@ -32,9 +33,7 @@ from bireme.plan.physical import AggregateStep
 Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
 
 # Whole numbers that doubles hold.
-_EXACT_MAX: Final = 1 << 53
-# Room for sums of decimals of 38 digits.
-_EXACT: Final = Context(prec=80)
+EXACT_MAX: Final = 1 << 53
 
 
 def _summary(compute: Callable[[Elements, DataType], pa.Array]) -> Evaluator:
@@ -72,7 +71,7 @@ def _average(lists: Elements, kind: DataType) -> pa.Array:
     values = widened(values, magnitude(values) * max(1, len(values)))
     total, missing = _groups(lists).fold(values, lists.there, np.add)
     divisor = widened(counts, INT64_BOUND) * 10**lists.kind.scale
-    if max(magnitude(total), magnitude(divisor)) < _EXACT_MAX:
+    if max(magnitude(total), magnitude(divisor)) < EXACT_MAX:
         total, divisor = total.astype(np.float64), divisor.astype(np.float64)
     else:
         total = widened(total, INT64_BOUND)
@@ -139,8 +138,8 @@ def _between(low: pa.Array, high: pa.Array, kind: DataType) -> pa.Array:
 def _middle(low: Any, high: Any) -> Any:
     match low:
         case Decimal():
-            between = _EXACT.divide(_EXACT.add(low, high), Decimal(2))
-            return between.quantize(low, rounding="ROUND_DOWN", context=_EXACT)
+            between = EXACT.divide(EXACT.add(low, high), Decimal(2))
+            return between.quantize(low, rounding="ROUND_DOWN", context=EXACT)
         case datetime.datetime():
             return low + datetime.timedelta(microseconds=(high - low) // datetime.timedelta(microseconds=1) // 2)
     return low

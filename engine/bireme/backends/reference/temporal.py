@@ -194,6 +194,9 @@ def _months(days: Numbers) -> Numbers:
 
 def _date_trunc(call: Call, args: list[pa.Array]) -> pa.Array:
     unit, kind = _unit(args), call.args[1].type
+    if kind.unit == "ns":
+        assert unit == "microsecond", "nanoseconds are cut off before anything else is done with them"
+        return from_integers(integers(args[1]) // 1000, any_null(args), call.type, lambda _: "date_trunc")
     days, micros = _days(args[1], kind), _micros(args[1], kind)
     if unit in _MONTHS_OF:
         count = _MONTHS_OF[unit]
@@ -299,12 +302,16 @@ def _last_day(call: Call, args: list[pa.Array]) -> pa.Array:
 
 
 def _strftime(call: Call, args: list[pa.Array]) -> pa.Array:
-    moments = _moments(args[0], call.args[0].type)
-    formats = args[1].to_pylist()
+    kind, array = call.args[0].type, args[0]
+    rests = [0] * len(array)
+    if kind.unit == "ns":
+        counts = integers(array)
+        rests = (counts % 1000).tolist()
+        kind, array = TIMESTAMP, from_integers(counts // 1000, nulls_of(array), TIMESTAMP, lambda _: "strftime")
     return from_values(
         [
-            None if moment is None or template is None else format_moment(moment, template)
-            for moment, template in zip(moments, formats, strict=True)
+            None if moment is None or template is None else format_moment(moment, template, rest)
+            for moment, template, rest in zip(_moments(array, kind), args[1].to_pylist(), rests, strict=True)
         ],
         call.type,
     )

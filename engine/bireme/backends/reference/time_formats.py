@@ -48,7 +48,6 @@ _WRITERS: Final[dict[str, Callable[[Moment], str]]] = {
     "-S": lambda moment: f"{moment.second}",
     "f": lambda moment: f"{moment.microsecond:06}",
     "g": lambda moment: f"{moment.microsecond // 1000:03}",
-    "n": lambda moment: f"{moment.microsecond * 1000:09}",
     "a": lambda moment: DAYS[moment.weekday()][:3],
     "A": lambda moment: DAYS[moment.weekday()],
     "b": lambda moment: MONTHS[moment.month - 1][:3],
@@ -69,8 +68,8 @@ _WRITERS: Final[dict[str, Callable[[Moment], str]]] = {
 }
 
 
-def format_moment(moment: Moment, template: str) -> str:
-    """The text of a moment; DomainFault for a specifier that is not known."""
+def format_moment(moment: Moment, template: str, nanoseconds: int = 0) -> str:
+    """The text of a moment and the nanoseconds behind its microseconds; DomainFault for a specifier not known."""
     parts = []
     position = 0
     while position < len(template):
@@ -81,6 +80,10 @@ def format_moment(moment: Moment, template: str) -> str:
             continue
         length = 2 if template[position : position + 1] == "-" else 1
         specifier = template[position : position + length]
+        if specifier == "n":
+            parts.append(f"{moment.microsecond * 1000 + nanoseconds:09}")
+            position += length
+            continue
         writer = _WRITERS.get(specifier)
         if writer is None:
             raise DomainFault(f"strftime knows no specifier %{specifier} (in {template!r})")

@@ -51,7 +51,10 @@ def _time_of(hour: int, minute: int, seconds: float) -> int:
 
 
 def _nanoseconds(call: Call, args: list[pa.Array]) -> pa.Array:
-    return from_integers(scaled(integers(args[0]), 1000), nulls_of(args[0]), call.type, lambda _: "epoch_ns")
+    counts = integers(args[0])
+    if call.args[0].type.unit != "ns":
+        counts = scaled(counts, 1000)
+    return from_integers(counts, nulls_of(args[0]), call.type, lambda _: "epoch_ns")
 
 
 def _instant(call: Call, args: list[pa.Array]) -> pa.Array:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final
 
+from bireme.data.exact_decimal import EXACT
 from bireme.errors import ClauseFault, QueryError, Unsupported
 from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.scope import Scope
@@ -60,8 +61,8 @@ def _evaluate(expr: Expr, clause: str) -> int | Decimal | None:
 
 def _apply(function: str, values: Sequence[int | Decimal]) -> int | Decimal:
     if function == "negate":
-        return -values[0]
-    a, b = Decimal(values[0]), Decimal(values[1])
+        return EXACT.minus(values[0])
+    a, b = values
     if function == "add":
-        return a + b
-    return a - b if function == "subtract" else a * b
+        return EXACT.add(a, b)
+    return EXACT.subtract(a, b) if function == "subtract" else EXACT.multiply(a, b)

@@ -9,6 +9,7 @@ from typing import Final
 from sqlglot import expressions as exp
 
 from bireme.data import types as t
+from bireme.data.exact_decimal import EXACT
 from bireme.data.types import DataType
 from bireme.errors import ArgumentFault, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import Context, Handler
@@ -56,7 +57,10 @@ def _integer(value: int) -> Literal:
         return Literal(value, t.INT64)
     if value < 10**t.DECIMAL128_DIGITS:
         return Literal(Decimal(value), t.HUGEINT)
-    return Literal(float(value), t.FLOAT64)
+    raise SyntaxFault(
+        f"a whole number has at most {t.DECIMAL128_DIGITS} digits here, not {len(str(value))}; "
+        "write it with an exponent, such as 1.5e40, if a double will do"
+    )
 
 
 def boolean(node: Node, context: Context) -> Expr:
@@ -72,7 +76,7 @@ def negative(node: Node, context: Context) -> Expr:
     if isinstance(operand, Literal) and operand.type.is_numeric:
         value, kind = operand.value, operand.type
         if isinstance(value, float | Decimal) or (isinstance(value, int) and _has_opposite(value, kind)):
-            return Literal(-value, kind)
+            return Literal(EXACT.minus(value) if isinstance(value, Decimal) else -value, kind)
     return functions.scalar("negate", (operand,))
 
 

@@ -12,10 +12,11 @@ import datetime
 import math
 import struct
 from collections.abc import Callable
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from typing import Any, Final
 
+from bireme.data.exact_decimal import EXACT
 from bireme.data.types import DataType, Kind
 from bireme.errors import ConversionFault
 from bireme.plan.functions import texts
@@ -23,7 +24,6 @@ from bireme.plan.functions import texts
 Converter = Callable[[Any], Any]
 
 _TICKS_A_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-_EXACT: Final = Context(prec=400, rounding=ROUND_HALF_UP)
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 _ADJUSTED_MAX: Final = 400
@@ -268,10 +268,10 @@ def _as_decimal(value: Decimal, target: DataType) -> Decimal:
         raise OverflowError("it is out of range")
     if value.adjusted() < -_ADJUSTED_MAX:
         value = Decimal(0)
-    scaled = int(value.scaleb(target.scale, _EXACT).to_integral_value(ROUND_HALF_UP))
+    scaled = int(value.scaleb(target.scale, EXACT).to_integral_value(ROUND_HALF_UP))
     if abs(scaled) >= 10**target.precision:
         raise OverflowError("it has too many digits")
-    return Decimal(scaled).scaleb(-target.scale, _EXACT)
+    return Decimal(scaled).scaleb(-target.scale, EXACT)
 
 
 def _as_float(value: float, target: DataType) -> float:
@@ -300,7 +300,7 @@ def _from_float(value: float, target: DataType) -> Any:
     count = int(Decimal(scaled).to_integral_value(ROUND_HALF_UP))
     if abs(count) >= 10**target.precision:
         raise OverflowError("it has too many digits")
-    return Decimal(count).scaleb(-target.scale, _EXACT)
+    return Decimal(count).scaleb(-target.scale, EXACT)
 
 
 # ------------------------------------------------------------------------------------------------- time

@@ -5,6 +5,7 @@ Timestamps are taken in microseconds; one with a time zone is taken in UTC.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from bireme.data.types import (
@@ -93,8 +94,16 @@ _TRUNCATED: Final = frozenset(
 _DIFFERENCES: Final = _TRUNCATED
 
 
+_NANOSECONDS: Final = timestamp("ns")
+
+
 def _moment(arg: Expr, days_only: bool = False) -> Expr:
-    """A timestamp of any unit or zone, or a time of any unit, as one in microseconds; other types unchanged."""
+    """A timestamp of any unit or zone, or a time of any unit, as one in microseconds; other types unchanged.
+
+    Nanoseconds are cut off, where a cast would round: 59.9999999 seconds are still in their minute.
+    """
+    if arg.type.kind is Kind.TIMESTAMP and arg.type.unit == "ns":
+        return Call("date_trunc", (Literal("microsecond", STRING), cast(arg, _NANOSECONDS)), TIMESTAMP)
     if arg.type.kind is Kind.TIMESTAMP and arg.type is not TIMESTAMP:
         return cast(arg, TIMESTAMP)
     if arg.type.kind is Kind.TIME and arg.type is not TIME:
@@ -176,18 +185,37 @@ def _difference(name: str, doc: str, *aliases: str) -> ScalarFunction:
     return ScalarFunction(name, bind, signatures, doc, aliases)
 
 
-def _formatted(name: str, doc: str, *overloads: tuple[tuple[DataType, ...], DataType]) -> ScalarFunction:
-    """strftime: the format may stand first or last, as DuckDB takes it."""
+def _of_moments(
+    name: str, doc: str, *overloads: tuple[tuple[DataType, ...], DataType], fails: bool = True
+) -> ScalarFunction:
+    """A function of fixed parameter types that takes timestamps of every unit."""
     signatures = tuple(signature(name, overload) for overload in overloads)
 
     def bind(args: Args) -> Expr:
         moments = tuple([_moment(arg) for arg in args])
-        if len(moments) == 2 and moments[0].type is STRING and moments[1].type is not STRING:
-            moments = (moments[1], moments[0])
         params, result = choose(name, overloads, moments, signatures)
         return Call(name, tuple([coerce(arg, kind) for arg, kind in zip(moments, params, strict=True)]), result)
 
-    return ScalarFunction(name, bind, signatures, doc, fails=True)
+    return ScalarFunction(name, bind, signatures, doc, fails=fails)
+
+
+def _strftime() -> ScalarFunction:
+    """The format may stand first or last, as DuckDB takes it."""
+    function = _of_moments(
+        "strftime",
+        "The text of a date or timestamp in a format such as '%Y-%m-%d'.",
+        ((DATE, STRING), STRING),
+        ((TIMESTAMP, STRING), STRING),
+    )
+
+    def bind(args: Args) -> Expr:
+        if len(args) == 2 and args[0].type is STRING and args[1].type is not STRING:
+            args = (args[1], args[0])
+        if len(args) == 2 and args[0].type.unit == "ns" and args[0].type.kind is Kind.TIMESTAMP:
+            return Call("strftime", (cast(args[0], _NANOSECONDS), coerce(args[1], STRING)), STRING)
+        return function.bind(args)
+
+    return replace(function, bind=bind)
 
 
 def _of_day(name: str, doc: str, result: DataType) -> ScalarFunction:
@@ -228,7 +256,10 @@ def _count(unit: str, doc: str) -> ScalarFunction:
     def bind(args: Args) -> Expr:
         if len(args) != 1:
             raise wrong_arguments(name, args, signatures)
-        arg = Literal(None, TIMESTAMP) if is_null(args[0]) else _moment(args[0], days_only=True)
+        arg = Literal(None, TIMESTAMP) if is_null(args[0]) else args[0]
+        if unit == "ns" and arg.type.kind is Kind.TIMESTAMP and arg.type.unit == "ns":
+            return Call(name, (cast(arg, _NANOSECONDS),), INT64)
+        arg = _moment(arg, days_only=True)
         if arg.type is not TIMESTAMP:
             raise wrong_arguments(name, args, signatures)
         return Call(name, (arg,), INT64)
@@ -262,12 +293,11 @@ FUNCTIONS: Final = (
     _difference("date_sub", "How many whole units lie between the second argument and the third.", "datesub"),
     overloaded("make_date", "The date of a year, month and day.", ((INT64, INT64, INT64), DATE), fails=True),
     overloaded("make_time", "The time of hour, minute and seconds.", ((INT64, INT64, FLOAT64), TIME), fails=True),
-    overloaded(
+    _of_moments(
         "time_bucket",
         "The start of the bucket of this width that the point lies in.",
         ((INTERVAL, TIMESTAMP), TIMESTAMP),
         ((INTERVAL, DATE), DATE),
-        fails=True,
     ),
     ScalarFunction(
         "age",
@@ -283,19 +313,14 @@ FUNCTIONS: Final = (
         fails=True,
     ),
     overloaded("to_timestamp", "The instant so many seconds after 1970.", ((FLOAT64,), _INSTANT), fails=True),
-    overloaded("julian", "The Julian day.", ((DATE,), FLOAT64), ((TIMESTAMP,), FLOAT64)),
+    _of_moments("julian", "The Julian day.", ((DATE,), FLOAT64), ((TIMESTAMP,), FLOAT64), fails=False),
     overloaded(
         "make_timestamp",
         "The timestamp of year, month, day, hour, minute and seconds.",
         ((INT64, INT64, INT64, INT64, INT64, FLOAT64), TIMESTAMP),
         fails=True,
     ),
-    _formatted(
-        "strftime",
-        "The text of a date or timestamp in a format such as '%Y-%m-%d'.",
-        ((DATE, STRING), STRING),
-        ((TIMESTAMP, STRING), STRING),
-    ),
+    _strftime(),
     overloaded(
         "strptime", "The timestamp that a text in this format means.", ((STRING, STRING), TIMESTAMP), fails=True
     ),

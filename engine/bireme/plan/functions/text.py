@@ -81,11 +81,21 @@ def _check_options(name: str, args: Args) -> None:
     options = args[-1]
     if not isinstance(options, Literal) or options.type is not STRING or len(args) < _OPTIONS_PLACE[name]:
         return
-    unknown = sorted(set(str(options.value or "")) - _REGEX_OPTIONS)
+    known = _REGEX_OPTIONS if name == "regexp_replace" else _REGEX_OPTIONS - {"g"}
+    unknown = sorted(set(str(options.value or "")) - known)
     if unknown:
-        raise TypeFault(f"{name} knows no option {unknown[0]!r}; options are c, i, g, l, m, n, p and s")
+        raise TypeFault(f"{name} knows no option {unknown[0]!r}; options are {', '.join(sorted(known))}")
 
 
+def _check_extract(name: str, args: Args) -> None:
+    _check_options(name, args)
+    group = args[2].value if len(args) > 2 and isinstance(args[2], Literal) else None
+    if isinstance(group, int) and not 0 <= group <= _GROUP_MAX:
+        raise TypeFault(f"{name} takes the number of a group, 0 to {_GROUP_MAX}, not {group}")
+
+
+# As in DuckDB; 0 is the whole match.
+_GROUP_MAX: Final = 9
 _OPTIONS_PLACE: Final = {"regexp_matches": 3, "regexp_full_match": 3, "regexp_replace": 4, "regexp_extract": 4}
 
 _TEXT_TO_TEXT: Final = ((STRING,), STRING)
@@ -168,7 +178,7 @@ FUNCTIONS: Final = (
         ((STRING, STRING, INT32), STRING),
         ((STRING, STRING, INT32, STRING), STRING),
         first=2,
-        check=_check_options,
+        check=_check_extract,
     ),
     overloaded(
         "substring",

@@ -12,6 +12,7 @@ import struct
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Final
 
+from bireme.data.exact_decimal import EXACT
 from bireme.plan.expr import Interval
 
 _STRAY: Final = re.compile(r"(?<!\d)_|_(?!\d)")
@@ -195,7 +196,7 @@ def _read_part(text: str) -> tuple[Interval, str]:
     if matched is None or unit_name(matched[3]) not in _UNITS:
         raise ValueError("an interval such as 3 days")
     amount = Decimal(matched[2])
-    part = span(-amount if matched[1] == "-" else amount, unit_name(matched[3]))
+    part = span(EXACT.minus(amount) if matched[1] == "-" else amount, unit_name(matched[3]))
     return part, text[matched.end() :].lstrip(" ,")
 
 
@@ -204,22 +205,28 @@ def span(amount: Decimal, unit: str) -> Interval:
     days, one of a day time, rounded to microseconds; a fraction of a microsecond is dropped.
     """
     months, days, nanoseconds = _UNITS[unit]
+    count = EXACT.multiply(amount, months or days or nanoseconds)
     if months >= _UNITS["year"][0]:
-        return Interval(_rounded(amount * months), 0, 0)
+        return Interval(_rounded(count), 0, 0)
     if months:
-        whole = int(amount * months)
-        left = span((amount * months - whole) * DAYS_A_MONTH, "day")
+        whole, rest = _split(count)
+        left = span(EXACT.multiply(rest, DAYS_A_MONTH), "day")
         return Interval(whole, left.days, left.nanoseconds)
     if days:
-        whole = int(amount * days)
-        return Interval(0, whole, _whole_microseconds((amount * days - whole) * NANOSECONDS_A_DAY))
+        whole, rest = _split(count)
+        return Interval(0, whole, _whole_microseconds(EXACT.multiply(rest, NANOSECONDS_A_DAY)))
     if nanoseconds <= NANOSECONDS_A_MICROSECOND:
-        return Interval(0, 0, int(amount * nanoseconds / NANOSECONDS_A_MICROSECOND) * NANOSECONDS_A_MICROSECOND)
-    return Interval(0, 0, _whole_microseconds(amount * nanoseconds))
+        return Interval(0, 0, int(EXACT.divide(count, NANOSECONDS_A_MICROSECOND)) * NANOSECONDS_A_MICROSECOND)
+    return Interval(0, 0, _whole_microseconds(count))
+
+
+def _split(count: Decimal) -> tuple[int, Decimal]:
+    whole = int(count)
+    return whole, EXACT.subtract(count, whole)
 
 
 def _whole_microseconds(nanoseconds: Decimal) -> int:
-    return _rounded(nanoseconds / NANOSECONDS_A_MICROSECOND) * NANOSECONDS_A_MICROSECOND
+    return _rounded(EXACT.divide(nanoseconds, NANOSECONDS_A_MICROSECOND)) * NANOSECONDS_A_MICROSECOND
 
 
 def _rounded(amount: Decimal) -> int:

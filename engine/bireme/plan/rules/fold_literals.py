@@ -10,15 +10,16 @@ import datetime
 import math
 import operator
 from collections.abc import Callable
-from decimal import Context, Decimal, Inexact, Rounded
+from decimal import Decimal
 from typing import Any, Final
 
+from bireme.data.exact_decimal import EXACT
 from bireme.data.types import BOOL, FLOAT64, TIMESTAMP, DataType, Kind
 from bireme.plan.expr import Call, Expr, Interval, Literal
 from bireme.plan.functions.moments import move
 from bireme.plan.functions.texts import in_range
 
-_EXACT: Final = Context(prec=100, traps=[])
+_Fold = Callable[[Call, list[Any]], Literal | None]
 _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
 }  # fmt: skip
@@ -73,23 +74,19 @@ def _number(value: Any, type_: DataType) -> Literal | None:
 
 
 def _decimal(value: Decimal, type_: DataType) -> Literal | None:
-    context = _EXACT.copy()
-    scaled = value.quantize(Decimal(1).scaleb(-type_.scale), context=context)
-    if context.flags[Inexact] or scaled.is_nan() or len(scaled.as_tuple().digits) > type_.precision:
-        return None
-    context.flags[Rounded] = False
-    return Literal(scaled, type_)
+    scaled = value.quantize(Decimal((0, (1,), -type_.scale)), context=EXACT)
+    return Literal(scaled, type_) if scaled == value and len(scaled.as_tuple().digits) <= type_.precision else None
 
 
-def _arithmetic(exact: Callable[[Any, Any], Any]) -> Callable[[Call, list[Any]], Literal | None]:
+def _arithmetic(exact: Callable[[Any, Any], Any], plain: Callable[[Any, Any], Any]) -> _Fold:
+    """A fold of numbers and points in time: `exact` of decimals, `plain` of whole numbers and doubles."""
+
     def fold(call: Call, values: list[Any]) -> Literal | None:
         left, right = values
         if call.type.is_numeric:
             if not (call.args[0].type.is_numeric and call.args[1].type.is_numeric):
-                return _days_between(left, right, call.type) if exact is operator.sub else None
-            if call.args[0].type.kind is Kind.DECIMAL or call.args[1].type.kind is Kind.DECIMAL:
-                left, right = Decimal(left), Decimal(right)
-            return _number(exact(left, right), call.type)
+                return _days_between(left, right, call.type) if plain is operator.sub else None
+            return _number(_of_numbers(exact, plain, left, right), call.type)
         return _temporal(call, left, right)
 
     return fold
@@ -99,7 +96,11 @@ def _multiplied(call: Call, values: list[Any]) -> Literal | None:
     left, right = values
     if not call.type.is_numeric:
         return None
-    return _number(left * right, call.type)
+    return _number(_of_numbers(EXACT.multiply, operator.mul, left, right), call.type)
+
+
+def _of_numbers(exact: Callable[[Any, Any], Any], plain: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    return exact(left, right) if isinstance(left, Decimal) or isinstance(right, Decimal) else plain(left, right)
 
 
 def _divided(call: Call, values: list[Any]) -> Literal | None:
@@ -112,7 +113,11 @@ def _negated(call: Call, values: list[Any]) -> Literal | None:
     value = values[0]
     if isinstance(value, Interval):
         return Literal(Interval(-value.months, -value.days, -value.nanoseconds), call.type)
-    return _number(-value, call.type) if call.type.is_numeric else None
+    return (
+        _number(EXACT.minus(value) if isinstance(value, Decimal) else -value, call.type)
+        if call.type.is_numeric
+        else None
+    )
 
 
 # --------------------------------------------------------------------------------- dates and intervals
@@ -164,9 +169,9 @@ def _as_datetime(value: datetime.date) -> datetime.datetime:
     return value if isinstance(value, datetime.datetime) else datetime.datetime(value.year, value.month, value.day)
 
 
-_FOLDS: Final[dict[str, Callable[[Call, list[Any]], Literal | None]]] = {
-    "add": _arithmetic(operator.add),
-    "subtract": _arithmetic(operator.sub),
+_FOLDS: Final[dict[str, _Fold]] = {
+    "add": _arithmetic(EXACT.add, operator.add),
+    "subtract": _arithmetic(EXACT.subtract, operator.sub),
     "multiply": _multiplied,
     "divide": _divided,
     "negate": _negated,
