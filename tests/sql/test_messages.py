@@ -104,7 +104,7 @@ WRONG = [
     ("SELECT sum(a) OVER (ROWS -1 PRECEDING) FROM t", ClauseFault, "negative"),
     ("SELECT upper(DISTINCT s) FROM t", ClauseFault, "DISTINCT goes with aggregates"),
     ("SELECT upper(s) OVER () FROM t", ClauseFault, "takes no OVER"),
-    ("SELECT t.a FROM t, (SELECT 1) q RIGHT JOIN LATERAL (SELECT t.a) l ON true", ClauseFault, "left side"),
+    ("SELECT t.a FROM t, (SELECT 1 AS o) q RIGHT JOIN LATERAL (SELECT q.o) l ON true", ClauseFault, "left side"),
     ("WITH RECURSIVE x AS (SELECT 1 UNION ALL SELECT * FROM ‹x›) SELECT * FROM x", Unsupported, "RECURSIVE"),
     ("SELECT (SELECT ‹max(t.a)› FROM u) FROM t", Unsupported, "outer query"),
     ("SELECT * FROM ‹read_csv('x')›", Unsupported, "table function"),

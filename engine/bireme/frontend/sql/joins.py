@@ -59,20 +59,32 @@ def joined(node: Node, block: Block) -> Bound:
 
 
 def _with_joins(left: Bound, nodes: Sequence[Node], block: Block) -> Bound:
-    for node in nodes:
+    for node, *further in _items(nodes):
         try:
-            left = _join(left, node, block)
+            left = _join(left, node, further, block)
         except QueryError as error:
             located(error, node, block.statement.text)
             raise
     return left
 
 
-def _join(left: Bound, node: Node, block: Block) -> Bound:
+def _items(nodes: Sequence[Node]) -> list[list[Node]]:
+    """The joins one by one; behind a comma with those that follow it, for a comma binds weaker than a JOIN."""
+    items: list[list[Node]] = []
+    for node in nodes:
+        if items and _is_comma(items[-1][0]) and not _is_comma(node):
+            items[-1].append(node)
+        else:
+            items.append([node])
+    return items
+
+
+def _join(left: Bound, node: Node, further: Sequence[Node], block: Block) -> Bound:
+    """`left` joined with a relation, on which the joins `further` have been done before."""
     check_arguments(node, _JOIN)
     args = node.args
     kind, method = _kind(node)
-    right, dependent = _right_side(left, args["this"], block)
+    right, dependent = _right_side(left, args["this"], further, block)
     if dependent and kind not in _DEPENDENT:
         raise ClauseFault(f"the right side of a {kind.name} JOIN cannot read the left side")
     using = args.get("using")
@@ -95,6 +107,8 @@ def _join(left: Bound, node: Node, block: Block) -> Bound:
     if method == "ASOF":
         return Bound(_asof(left, right, kind, condition, dependent=dependent), scope)
     if method == "POSITIONAL":
+        if dependent:
+            raise Unsupported("the right side of a POSITIONAL JOIN cannot read the left side")
         return Bound(_by_position(left.relation, right.relation), scope)
     if condition is None and str(args.get("kind")).upper() != "CROSS" and not _is_comma(node):
         raise ClauseFault(f"{'' if kind is JoinKind.INNER else kind.name + ' '}JOIN needs ON or USING")
@@ -124,13 +138,14 @@ def _kind(node: Node) -> tuple[JoinKind, str]:
     return _SIDES[side], method
 
 
-def _right_side(left: Bound, node: Node, block: Block) -> tuple[Bound, bool]:
+def _right_side(left: Bound, node: Node, further: Sequence[Node], block: Block) -> tuple[Bound, bool]:
     """Binds the right side, and tells whether it reads columns of the left one."""
-    if node.__class__ is exp.Table and node.args["this"].__class__ is exp.Identifier and not node.args.get("joins"):
+    is_named = node.__class__ is exp.Table and node.args["this"].__class__ is exp.Identifier
+    if is_named and not further and not node.args.get("joins"):
         return tables.relation(node, block), False
     around = Context(block, left.scope, "LATERAL")
     inside = Block(block.statement, around, block.tables)
-    right = joined(node, inside)
+    right = _with_joins(joined(node, inside), further, inside)
     if around.captured:
         return right, True
     if inside.reach:
