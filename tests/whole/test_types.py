@@ -186,3 +186,20 @@ def test_nanoseconds_are_cut_off(backend: str, call: str) -> None:
         exact = session.sql("select epoch_ns(x) as n, strftime(x, '%n') as f from t").collect()
         assert exact.column("n").to_pylist() == _MOMENTS_NS
         assert exact.column("f").to_pylist() == [None if n is None else f"{n % 10**9:09}" for n in _MOMENTS_NS]
+
+
+@pytest.mark.parametrize("backend", ["native", "reference"])
+def test_a_text_beside_a_time_keeps_its_nanoseconds(backend: str) -> None:
+    table = pa.table({"x": pa.array([86_399_123_456_789, 86_399_123_456_000, 1, None], pa.time64("ns"))})
+    with bm.connect(threads=1, backend=backend) as session:
+        session.register("t", table)
+        for condition, expected in (
+            ("x = '23:59:59.123456789'", 1),
+            ("x in ('23:59:59.123456789', '00:00:00.000000001')", 2),
+            ("x > '23:59:59.123456'", 1),
+            ("x = '23:59:59.123456789'::time_ns", 1),
+            ("x::varchar = '23:59:59.123456789'", 1),
+            ("x = x::varchar::time_ns", 3),
+        ):
+            found = session.sql(f"select count(*) as n from t where {condition}").collect()
+            assert found.to_pydict() == {"n": [expected]}, condition

@@ -75,6 +75,8 @@ class DataType(Node):
             case Kind.TIMESTAMP:
                 zone = f" {self.zone}" if self.zone else ""
                 return f"timestamp{'' if self.unit == 'us' else '_' + self.unit}{zone}"
+            case Kind.TIME:
+                return "time_ns" if self.unit == "ns" else "time"
             case Kind.LIST:
                 return f"{self.children[0].type}[]"
             case Kind.STRUCT | Kind.MAP:

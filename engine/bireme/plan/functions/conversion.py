@@ -210,7 +210,7 @@ def _reader(target: DataType) -> Converter | None:
         case Kind.DATE:
             return texts.read_date
         case Kind.TIME:
-            return lambda text: _time_of(texts.read_time(text))
+            return lambda text: _time_in_unit(texts.read_time(text), target)
         case Kind.TIMESTAMP:
             return lambda text: _read_timestamp(text, target)
         case Kind.INTERVAL:

@@ -31,7 +31,7 @@ _NAMES: Final[dict[str, DataType]] = {
     "character": t.STRING, "character varying": t.STRING, "nvarchar": t.STRING,
     "blob": t.BINARY, "bytea": t.BINARY, "binary": t.BINARY, "varbinary": t.BINARY,
     "date": t.DATE,
-    "time": t.TIME, "time without time zone": t.TIME,
+    "time": t.TIME, "time without time zone": t.TIME, "time_ns": t.DataType(t.Kind.TIME, unit="ns"),
     "timestamp": t.TIMESTAMP, "datetime": t.TIMESTAMP, "timestamp_us": t.TIMESTAMP,
     "timestamp without time zone": t.TIMESTAMP,
     "timestamp_s": t.timestamp("s"), "timestamp_ms": t.timestamp("ms"), "timestamp_ns": t.timestamp("ns"),
