@@ -10,7 +10,8 @@ from sqlglot import expressions as exp
 from bireme.data.schema import Schema
 from bireme.data.types import STRING, Field
 from bireme.errors import Unsupported
-from bireme.frontend.sql.context import Block, Query
+from bireme.frontend.sql.context import Block
+from bireme.frontend.sql.statement import Query
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.plan.expr import Literal
 from bireme.plan.functions.encodings import type_name

@@ -9,10 +9,11 @@ from sqlglot import expressions as exp
 from bireme.data import types as t
 from bireme.data.node import replaced
 from bireme.errors import ClauseFault, SyntaxFault, Unsupported
-from bireme.frontend.sql.context import Context, Handler
+from bireme.frontend.sql.context import Context
 from bireme.frontend.sql.lambdas import comprehension
 from bireme.frontend.sql.lexemes import NO_START
 from bireme.frontend.sql.operators import binary, part
+from bireme.frontend.sql.statement import Handler
 from bireme.frontend.sql.subquery import QUERIES, inner_query
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.frontend.sql.table_functions import checked_list

@@ -13,7 +13,8 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import BOOL, STRING, Kind
 from bireme.errors import ClauseFault, NameFault, SyntaxFault, Unsupported
-from bireme.frontend.sql.context import Context, Handler
+from bireme.frontend.sql.context import Context
+from bireme.frontend.sql.statement import Handler
 from bireme.frontend.sql.subquery import quantified, row
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.frontend.sql.type_syntax import data_type

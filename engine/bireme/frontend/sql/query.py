@@ -8,11 +8,12 @@ from sqlglot import expressions as exp
 
 from bireme.errors import QueryError, Unsupported
 from bireme.frontend.sql.catalog_statements import STATEMENTS
-from bireme.frontend.sql.context import Block, Context, Query
+from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.grouping import Item
 from bireme.frontend.sql.order import bind_range, bind_terms, sorted_rows
 from bireme.frontend.sql.scope import Scope, Source
 from bireme.frontend.sql.select import bind_select
+from bireme.frontend.sql.statement import Query
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.frontend.sql.tables import bind_unused, values, with_tables
 from bireme.plan.expr import Column, SortKey

@@ -15,11 +15,12 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import INT64
 from bireme.errors import ClauseFault, QueryError
-from bireme.frontend.sql.context import Block, Context, Query, StandIns
+from bireme.frontend.sql.context import Block, Context, StandIns
 from bireme.frontend.sql.grouping import Item, Keys, aggregate, bind_group, refuse_ungrouped, replacer
 from bireme.frontend.sql.joins import from_clause
 from bireme.frontend.sql.order import Range, Term, bind_range, bind_terms, output_or_expression, sorted_rows
 from bireme.frontend.sql.stars import expand
+from bireme.frontend.sql.statement import Query
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.frontend.sql.tables import Bound
 from bireme.frontend.sql.windows import named_windows

@@ -12,7 +12,8 @@ from typing import Final
 from sqlglot import expressions as exp
 
 from bireme.errors import ClauseFault, NameFault
-from bireme.frontend.sql.context import Block, Query
+from bireme.frontend.sql.context import Block
+from bireme.frontend.sql.statement import Query
 from bireme.frontend.sql.subquery import with_types
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.plan import functions

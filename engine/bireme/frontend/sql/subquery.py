@@ -12,7 +12,8 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import DataType
 from bireme.errors import ClauseFault, SyntaxFault, Unsupported
-from bireme.frontend.sql.context import Block, Context, Handler, Query
+from bireme.frontend.sql.context import Block, Context
+from bireme.frontend.sql.statement import Handler, Query
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.plan import functions
 from bireme.plan.expr import Column, Exists, Expr, QuantifiedSubquery, Quantifier, ScalarSubquery

@@ -13,10 +13,11 @@ from bireme.data.schema import Schema
 from bireme.data.types import Field
 from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
 from bireme.frontend.files import paths_named, stem
-from bireme.frontend.sql.context import Block, Context, Query
+from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.correlation import deepen
 from bireme.frontend.sql.lexemes import plain_name
-from bireme.frontend.sql.scope import Scope, Source
+from bireme.frontend.sql.scope import SCHEMAS, Scope, Source
+from bireme.frontend.sql.statement import Query
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.frontend.sql.table_functions import table_function, unnest
 from bireme.plan import functions
@@ -94,26 +95,28 @@ def _named(node: Node, block: Block) -> Bound:
         raise Unsupported(f"'{name_node.key}': this table function is not supported; register files as tables by name")
     name = name_node.args["this"]
     parts = [part.name for part in (node.args.get("catalog"), node.args.get("db")) if part is not None]
-    if parts:
-        name = ".".join([*parts, name])
     common = block.tables.get(name.lower()) if not parts else None
     if common is not None:
         return _aliased(_common(common, block), alias, common.name)
-    table = block.statement.table(name)
+    table = block.statement.table(".".join([*parts, name]))
+    if table is None and tuple([part.lower() for part in parts]) in SCHEMAS:
+        table = block.statement.table(name)
     if table is None:
+        name = ".".join([*parts, name])
         known = [*[entry.name for entry in block.tables.values()], *block.statement.catalog.names()]
         raise NameFault(f"there is no table '{name}'{functions.suggest(name, known)}")
     schema = table.schema
-    own_name = name_node.args["this"] if paths_named(table.name) is None else stem(table.name)
-    return _aliased(Query(table.scan(), schema.names, schema.types), alias, own_name)
+    is_named = paths_named(table.name) is None
+    own_name = name_node.args["this"] if is_named else stem(table.name)
+    return _aliased(Query(table.scan(), schema.names, schema.types), alias, own_name, is_named)
 
 
-def _aliased(query: Query, alias: Node | None, name: str = "") -> Bound:
+def _aliased(query: Query, alias: Node | None, name: str = "", is_table: bool = False) -> Bound:
     names = query.names
     if alias is not None:
         check_arguments(alias, _ALIAS)
         if alias.args.get("this") is not None:
-            name = plain_name(alias.args["this"].name)
+            name, is_table = plain_name(alias.args["this"].name), False
         columns = alias.args.get("columns")
         if columns:
             try:
@@ -121,7 +124,7 @@ def _aliased(query: Query, alias: Node | None, name: str = "") -> Bound:
             except QueryError as error:
                 located(error, alias, "")
                 raise
-    return Bound(query.relation, Scope.of(Source.of(name, names, query.types)))
+    return Bound(query.relation, Scope.of(Source.of(name, names, query.types, is_table)))
 
 
 def _of_function(query: Query, alias: Node | None, name: str) -> Bound:

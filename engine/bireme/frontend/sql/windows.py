@@ -9,7 +9,8 @@ from sqlglot import expressions as exp
 
 from bireme.errors import ClauseFault, NameFault, Unsupported
 from bireme.frontend.sql.calls import aggregate_arguments, located_call, sort_keys, unknown_function
-from bireme.frontend.sql.context import Context, Handler
+from bireme.frontend.sql.context import Context
+from bireme.frontend.sql.statement import Handler
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.plan import functions
 from bireme.plan.expr import (
