@@ -16,7 +16,7 @@ from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsup
 from bireme.frontend.sql.context import STAND_INS, Context
 from bireme.frontend.sql.correlation import depths, moved
 from bireme.frontend.sql.lambdas import lambda_call
-from bireme.frontend.sql.lexemes import plain_name
+from bireme.frontend.sql.lexemes import LISTED, plain_name
 from bireme.frontend.sql.literals import clock_value
 from bireme.frontend.sql.operators import part
 from bireme.frontend.sql.statement import Handler
@@ -131,6 +131,8 @@ _ARGUMENT_KINDS: Final = {
 
 
 def call(node: Node, context: Context) -> Expr:
+    if node.args["this"] == LISTED:
+        return context.bind(node.args["expressions"][0])
     return _call(read_call(node), context)
 
 

@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import Token
 from bireme.data.types import DataType
 from bireme.errors import ArgumentFault, Position
 from bireme.frontend.catalog import Catalog, Table
-from bireme.frontend.sql.lexemes import select_items
+from bireme.frontend.sql.select_items import select_items
 from bireme.frontend.sql.syntax import Node, span
 from bireme.plan.expr import Expr
 from bireme.plan.relation import Rel
