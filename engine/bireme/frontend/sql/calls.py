@@ -13,7 +13,8 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import INT64
 from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
-from bireme.frontend.sql.context import STAND_INS, Context
+from bireme.frontend.sql.column_sets import bind_all, bind_condition, is_set
+from bireme.frontend.sql.context import Context, is_stand_in
 from bireme.frontend.sql.correlation import depths, moved
 from bireme.frontend.sql.lambdas import lambda_call
 from bireme.frontend.sql.lexemes import LISTED, plain_name
@@ -133,7 +134,16 @@ _ARGUMENT_KINDS: Final = {
 def call(node: Node, context: Context) -> Expr:
     if node.args["this"] == LISTED:
         return context.bind(node.args["expressions"][0])
+    if is_set(node):
+        return column_of_set(context)
     return _call(read_call(node), context)
+
+
+def column_of_set(context: Context) -> Expr:
+    """The column that a COLUMNS(…) is at the moment."""
+    if context.column_of_set is None:
+        raise ClauseFault(f"COLUMNS(…) in {context.clause}: not allowed there; use it in SELECT, WHERE or ORDER BY")
+    return context.column_of_set
 
 
 def modified_call(node: Node, context: Context) -> Expr:
@@ -159,7 +169,7 @@ def _call(read: Invocation, context: Context) -> Expr:
             return lambda_call(name, read.args, context)
         if name in TAKES_NAMES:
             return functions.scalar(name, named_arguments(name, read.args, context))
-        args = [context.bind(arg) for arg in read.args]
+        args = bind_all(read.args, context)
         if name == "age" and len(args) == 1:
             args.insert(0, clock_value("today", context))
         return functions.scalar(name, args)
@@ -198,7 +208,7 @@ def _aggregate(read: Invocation, context: Context) -> Expr:
         raise Unsupported("IGNORE NULLS in an aggregate is not supported; use FILTER (WHERE x IS NOT NULL)")
     inner = context.within("aggregate")
     name, args = aggregate_arguments(read, inner)
-    condition = functions.truth(inner.bind(read.filter), "FILTER") if read.filter is not None else None
+    condition = bind_condition(read.filter, inner, "FILTER") if read.filter is not None else None
     order = tuple(sort_keys(read.order, inner)) if read.order else ()
     made = functions.aggregate(name, args, distinct=read.distinct, filter=condition, order=order)
     parts = [*args, *([] if condition is None else [condition]), *[key.expr for key in order]]
@@ -240,7 +250,7 @@ def aggregate_arguments(read: Invocation, context: Context) -> tuple[str, list[E
         if read.distinct:
             raise Unsupported("count(DISTINCT *) is not supported; count the rows of a SELECT DISTINCT")
         return "count_star", []
-    return read.name, [context.bind(arg) for arg in read.args]
+    return read.name, bind_all(read.args, context)
 
 
 def sort_keys(nodes: Sequence[Node], context: Context) -> Iterator[SortKey]:
@@ -271,10 +281,6 @@ def _grouping(read: Invocation, context: Context) -> Expr:
     if column is None:
         column = context.stand_ins.groupings[keys] = context.stand_ins.column(INT64)
     return column
-
-
-def is_stand_in(column: Column) -> bool:
-    return column.index >= STAND_INS
 
 
 _PARTS: Final = {"dow": "dayofweek", "doy": "dayofyear", "isodow": "isodow"}

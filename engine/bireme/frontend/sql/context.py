@@ -68,6 +68,19 @@ class StandIns:
         return Column(STAND_INS + self.count, type)
 
 
+def is_stand_in(column: Column) -> bool:
+    return column.index >= STAND_INS
+
+
+@dataclass(slots=True)
+class Item:
+    """One output column of a select list, bound over the FROM clause and the stand-ins."""
+
+    name: str
+    expr: Expr
+    node: Node
+
+
 @dataclass(slots=True)
 class Context:
     """One clause. `aggregates` and `windows` say whether it may hold them; `aliases` are the select list's.
@@ -76,7 +89,7 @@ class Context:
     come after. `captured` tells whether a subquery in it reads its columns. `columns` remembers, where the query may be
     grouped, the node that each column came from. In the body of a lambda `parameters` come before all columns, `level`
     lambdas deep; None is one that cannot be read, since an aggregate or a window stands between. `around` is where the
-    outermost lambda stands.
+    outermost lambda stands. `column_of_set` is the column that a COLUMNS(…) is at the moment.
     """
 
     block: Block
@@ -92,9 +105,10 @@ class Context:
     columns: dict[Column, Node] | None = None
     captured: bool = False
     inside: str = ""
-    parameters: Mapping[str, Parameter | None] = field(default_factory=dict)
+    parameters: Mapping[str, Parameter | Literal | None] = field(default_factory=dict)
     level: int = 0
     around: Context | None = None
+    column_of_set: Expr | None = None
 
     @property
     def statement(self) -> Statement:
@@ -115,7 +129,12 @@ class Context:
             inside=what,
             parameters=dict.fromkeys(self.parameters),
             around=None if self.around is None else self.around.within(what),
+            column_of_set=self.column_of_set,
         )
+
+    def naming(self, constants: Mapping[str, Literal]) -> Context:
+        """A context of these names alone, and of no columns."""
+        return Context(self.block, Scope([], ()), "COLUMNS", parameters=constants)
 
     def in_lambda(self, parameters: Mapping[str, Parameter]) -> Context:
         """The same columns inside of a lambda."""
@@ -242,7 +261,7 @@ class Context:
             args += [Literal(name, STRING), self._read(_Place(depth, context, index), node)]
         return functions.scalar("struct_pack", args)
 
-    def _parameter(self, name: str) -> Parameter:
+    def _parameter(self, name: str) -> Parameter | Literal:
         parameter = self.parameters[name]
         if parameter is None:
             what = _ARTICLES[self.inside]

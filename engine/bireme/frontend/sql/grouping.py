@@ -14,8 +14,7 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import BOOL, INT64
 from bireme.errors import ClauseFault, QueryError, SyntaxFault, Unsupported
-from bireme.frontend.sql.calls import is_stand_in
-from bireme.frontend.sql.context import Context, StandIns
+from bireme.frontend.sql.context import Context, Item, StandIns, is_stand_in
 from bireme.frontend.sql.correlation import map_outer, moved
 from bireme.frontend.sql.syntax import Node, check_arguments, located, span
 from bireme.plan import tree
@@ -24,15 +23,6 @@ from bireme.plan.relation import Aggregate, Rel
 from bireme.records import dataclass
 
 _SETS_MAX: Final = 4096
-
-
-@dataclass(slots=True)
-class Item:
-    """One output column of a select list, bound over the FROM clause and the stand-ins."""
-
-    name: str
-    expr: Expr
-    node: Node
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ TOO_DEEP: Final = "the query is nested too deeply; split it with WITH, or write 
 _MARK: Final = "\ue000"
 # Where a slice has no start.
 NO_START: Final = _MARK
+# What `*COLUMNS(…)` calls.
+UNPACKED: Final = f"columns{_MARK}{_MARK}"
 # What is called with the list behind IN, which the parser would take for values in parentheses.
 LISTED: Final = _MARK
 _SYNTAX_OF_THEIR_OWN: Final = frozenset({"CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "IF", "CASE"})
@@ -116,7 +118,9 @@ def keep_names(tokens: Sequence[Token], kinds: Sequence[Any]) -> list[Token]:
         start = at + 1
         if kind is _T.L_PAREN:
             previous = tokens[at - 1]
-            if previous.text.upper() in _INTERPRETED and not _is_star_replace(kept):
+            if previous.text.upper() == "COLUMNS" and _is_unpacked(kept):
+                kept[-2:] = [_copy(previous, before, UNPACKED)]
+            elif previous.text.upper() in _INTERPRETED and not _is_star_replace(kept):
                 kept[-1] = _copy(previous, before, previous.text + _MARK)
         elif kind is _T.STRING:
             token = _copy(token, kind, _UNIT.sub(_MARK, token.text))
@@ -150,6 +154,14 @@ _NO_LITERAL: Final = frozenset({_T.INTERVAL, _T.VAR, _T.IDENTIFIER})
 
 def _is_star_replace(kept: Sequence[Token]) -> bool:
     return kept[-1].token_type is _T.REPLACE and len(kept) > 1 and kept[-2].token_type in _BEFORE_STAR_REPLACE
+
+
+def _is_unpacked(kept: Sequence[Token]) -> bool:
+    """Whether a name has a star before it that begins an argument of a call or an element of a list."""
+    return len(kept) > 2 and kept[-2].token_type is _T.STAR and kept[-3].token_type in _BEFORE_UNPACKED
+
+
+_BEFORE_UNPACKED: Final = frozenset({_T.L_PAREN, _T.L_BRACKET, _T.COMMA})
 
 
 def _copy(token: Token, kind: Any, text: str) -> Token:

@@ -13,6 +13,7 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import BOOL, INT64, STRING
 from bireme.errors import SyntaxFault, TypeFault, Unsupported
+from bireme.frontend.sql.column_sets import bind_all
 from bireme.frontend.sql.context import Context
 from bireme.frontend.sql.lexemes import plain_name
 from bireme.frontend.sql.subquery import QUERIES, quantified
@@ -101,7 +102,7 @@ def in_(node: Node, context: Context) -> Expr:
         return quantified(args["this"], "eq", exp.Any(this=items[0]), context)
     if args["this"].__class__ is exp.Tuple:
         return _in_rows(args["this"], items, context)
-    return functions.in_list(context.bind(args["this"]), [context.bind(item) for item in items])
+    return functions.in_list(context.bind(args["this"]), bind_all(items, context))
 
 
 def _in_rows(left: Node, items: Sequence[Node], context: Context) -> Expr:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from sqlglot import expressions as exp
 
 from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
+from bireme.frontend.sql.column_sets import bind_each, sets_in
 from bireme.frontend.sql.constants import row_count
-from bireme.frontend.sql.context import Block, Context
-from bireme.frontend.sql.grouping import Item, constant_position
+from bireme.frontend.sql.context import Block, Context, Item
+from bireme.frontend.sql.grouping import constant_position
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.plan.expr import Expr, SortKey
 from bireme.plan.relation import Limit, Rel, Sort
@@ -48,6 +49,9 @@ def bind_terms(node: Node | None, items: Sequence[Item], context: Context) -> li
 def _meant(node: Node, items: Sequence[Item], context: Context) -> list[Expr]:
     if is_all(node):
         return [item.expr for item in items]
+    sets = sets_in(node, context)
+    if sets:
+        return [expr for _, expr in bind_each(node, sets, context)]
     return [output_or_expression(node, items, context)]
 
 

@@ -8,8 +8,7 @@ from sqlglot import expressions as exp
 
 from bireme.errors import QueryError, Unsupported
 from bireme.frontend.sql.catalog_statements import STATEMENTS
-from bireme.frontend.sql.context import Block, Context
-from bireme.frontend.sql.grouping import Item
+from bireme.frontend.sql.context import Block, Context, Item
 from bireme.frontend.sql.order import bind_range, bind_terms, sorted_rows
 from bireme.frontend.sql.scope import Scope, Source
 from bireme.frontend.sql.select import bind_select

@@ -142,11 +142,15 @@ class Scope:
 
     def star(self) -> Iterator[tuple[str, int]]:
         """The columns of `*`: name and position, columns merged by USING once."""
+        for name, _, position in self.star_places():
+            if position is not None:
+                yield name, position
+
+    def star_places(self) -> Iterator[tuple[str, int, int | None]]:
+        """The columns of all relations: name, own position, and the one in `*`, None where USING has merged it away."""
         for source in self.sources:
             for index, name in enumerate(source.names, start=source.offset):
-                position = self.shown.get(index, index)
-                if position is not None:
-                    yield name, position
+                yield name, index, self.shown.get(index, index)
 
     def column_names(self) -> list[str]:
         """All column names, for hints."""

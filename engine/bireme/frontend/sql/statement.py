@@ -46,6 +46,11 @@ class Statement:
     tables: dict[str, Table | None] = field(default_factory=dict)
     # When it was first asked for the time, which then stands.
     moment: datetime.datetime | None = None
+    # Whether COLUMNS(…) may stand anywhere in it.
+    may_have_columns: bool = False
+
+    def __post_init__(self) -> None:
+        self.may_have_columns = "columns" in self.text.lower()
 
     def table(self, name: str) -> Table | None:
         """The table called `name`, as it was when the statement first named it."""

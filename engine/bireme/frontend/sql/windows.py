@@ -9,6 +9,7 @@ from sqlglot import expressions as exp
 
 from bireme.errors import ClauseFault, NameFault, Unsupported
 from bireme.frontend.sql.calls import aggregate_arguments, located_call, sort_keys, unknown_function
+from bireme.frontend.sql.column_sets import bind_condition
 from bireme.frontend.sql.context import Context
 from bireme.frontend.sql.statement import Handler
 from bireme.frontend.sql.syntax import Node, check_arguments, located
@@ -48,7 +49,7 @@ def window(node: Node, context: Context) -> Expr:
     name = _OF_FRAMES.get(name, name)
     if read.ignore_nulls and functions.is_aggregate(name) and name != "any_value":
         raise Unsupported("IGNORE NULLS in an aggregate is not supported; use FILTER (WHERE x IS NOT NULL)")
-    condition = functions.truth(inner.bind(read.filter), "FILTER") if read.filter is not None else None
+    condition = bind_condition(read.filter, inner, "FILTER") if read.filter is not None else None
     call = functions.window(name, args, distinct=read.distinct, filter=condition)
     partition, order, frame = definition(node, inner)
     made = WindowCall(call, partition, order, frame, read.ignore_nulls)
