@@ -20,6 +20,7 @@ from bireme.frontend.sql.context import Block, Context, Item, StandIns
 from bireme.frontend.sql.grouping import Keys, aggregate, bind_group, refuse_ungrouped, replacer
 from bireme.frontend.sql.joins import from_clause
 from bireme.frontend.sql.order import Range, Term, bind_range, bind_terms, output_or_expression, sorted_rows
+from bireme.frontend.sql.samples import sampled
 from bireme.frontend.sql.stars import expand, star_of
 from bireme.frontend.sql.statement import Query
 from bireme.frontend.sql.syntax import Node, check_arguments, located
@@ -33,7 +34,7 @@ from bireme.records import dataclass
 SELECT: Final = frozenset(
     {
         "with_", "expressions", "distinct", "from_", "joins", "where", "group", "having", "qualify", "windows",
-        "order", "limit", "offset",
+        "order", "limit", "offset", "sample",
     }
 )  # fmt: skip
 
@@ -69,6 +70,9 @@ def bind_select(node: Node, block: Block) -> Query:
     """Binds a SELECT whose WITH clause is in `block` already."""
     check_arguments(node, SELECT)
     bound = from_clause(node, block)
+    sample = node.args.get("sample")
+    if sample is not None:
+        bound = bound._replace(relation=sampled(bound.relation, sample, block))
     aliases = _aliases(node)
     relation = bound.relation
     where = node.args.get("where")

@@ -16,6 +16,7 @@ from bireme.frontend.files import paths_named, stem
 from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.correlation import deepen
 from bireme.frontend.sql.lexemes import plain_name
+from bireme.frontend.sql.samples import sampled
 from bireme.frontend.sql.scope import SCHEMAS, Scope, Source
 from bireme.frontend.sql.statement import Query
 from bireme.frontend.sql.syntax import Node, check_arguments, located
@@ -55,6 +56,11 @@ _ALIAS: Final = frozenset({"this", "columns"})
 
 def relation(node: Node, block: Block) -> Bound:
     """Binds one relation of a FROM clause, joins inside parentheses included."""
+    sample = node.args.get("sample")
+    if sample is not None:
+        whole = node.copy()
+        whole.set("sample", None)
+        return _sampled(relation(whole, block), sample, block)
     try:
         kind = node.__class__
         if kind is exp.Table:
@@ -80,6 +86,14 @@ def relation(node: Node, block: Block) -> Bound:
                 raise Unsupported("LATERAL takes a query in parentheses")
             return _aliased(block.statement.bind_query(inner, block), node.args.get("alias"))
         raise Unsupported(f"{node.key.upper()} is not supported as a relation of FROM")
+    except QueryError as error:
+        located(error, node, block.statement.text)
+        raise
+
+
+def _sampled(bound: Bound, node: Node, block: Block) -> Bound:
+    try:
+        return bound._replace(relation=sampled(bound.relation, node, block))
     except QueryError as error:
         located(error, node, block.statement.text)
         raise
