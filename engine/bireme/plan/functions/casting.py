@@ -56,7 +56,7 @@ def cast(expr: Expr, target: DataType, safe: bool = False) -> Expr:
         return open_list
     if converter(expr.type, target) is None:
         raise TypeFault(f"there is no cast from {expr.type} to {target}")
-    if isinstance(expr, Literal):
+    if isinstance(expr, Literal) and (expr.value is None or not target.is_nested):
         try:
             return Literal(convert(expr.value, expr.type, target), target)
         except ConversionFault:

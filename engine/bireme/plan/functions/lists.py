@@ -254,7 +254,10 @@ FUNCTIONS: Final = (
     ),
     _of_list("list_length", "How many elements the list has.", lambda _: INT64, "array_length", "cardinality"),
     _of_list("list_distinct", "The different elements that are not NULL.", _same_list, "array_distinct", ordered=True),
-    _of_list("list_unique", "How many different elements there are.", lambda _: UINT64, "array_unique", ordered=True),
+    _of_list(
+        "list_unique", "How many different elements there are.", lambda _: UINT64, "array_unique",
+        "list_approx_count_distinct", "array_approx_count_distinct", ordered=True,
+    ),
     _of_list("list_reverse", "The elements in the opposite order.", _same_list, "array_reverse"),
     _of_list("list_min", "The least element.", _same, "array_min", nulls=NullRule.ADDS, ordered=True),
     _of_list("list_max", "The greatest element.", _same, "array_max", nulls=NullRule.ADDS, ordered=True),
