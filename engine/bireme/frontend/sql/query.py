@@ -52,6 +52,10 @@ def _bind(node: Node, block: Block) -> Query:
         return _ordered(values(node, block), node, block)
     if kind is exp.Table:
         return _ordered(_whole_table(node, block), node, block)
+    if kind is exp.Pivot:
+        from bireme.frontend.sql.pivots import statement as pivoted
+
+        return pivoted(node, block)
     statement = STATEMENTS.get(kind)
     if statement is not None:
         return statement(node, block)

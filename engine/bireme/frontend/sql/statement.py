@@ -13,7 +13,7 @@ from bireme.data.types import DataType
 from bireme.errors import ArgumentFault, Position
 from bireme.frontend.catalog import Catalog, Table
 from bireme.frontend.sql.select_items import select_items
-from bireme.frontend.sql.syntax import Node, span
+from bireme.frontend.sql.syntax import Node, closed, span
 from bireme.plan.expr import Expr
 from bireme.plan.relation import Rel
 from bireme.records import dataclass
@@ -72,7 +72,7 @@ class Statement:
         if place is None:
             return node.sql(dialect="duckdb")
         around = [item for item in self.items if item.start <= place.start and place.end <= item.end]
-        whole = min(around, key=lambda item: item.end - item.start, default=place)
+        whole = min(around, key=lambda item: item.end - item.start, default=closed(place, self.text))
         return " ".join(self.text[whole.start : whole.end].split())
 
     def parameter(self, name: str) -> object:

@@ -61,6 +61,8 @@ def relation(node: Node, block: Block) -> Bound:
         whole = node.copy()
         whole.set("sample", None)
         return _sampled(relation(whole, block), sample, block)
+    if node.args.get("pivots"):
+        return _pivoted(node, block)
     try:
         kind = node.__class__
         if kind is exp.Table:
@@ -86,6 +88,22 @@ def relation(node: Node, block: Block) -> Bound:
                 raise Unsupported("LATERAL takes a query in parentheses")
             return _aliased(block.statement.bind_query(inner, block), node.args.get("alias"))
         raise Unsupported(f"{node.key.upper()} is not supported as a relation of FROM")
+    except QueryError as error:
+        located(error, node, block.statement.text)
+        raise
+
+
+def _pivoted(node: Node, block: Block) -> Bound:
+    """A relation with PIVOT or UNPIVOT behind it."""
+    from bireme.frontend.sql.pivots import clause
+
+    pivots = node.args["pivots"]
+    try:
+        if len(pivots) > 1:
+            raise Unsupported("several PIVOT behind each other are not supported; put each in a subquery")
+        whole = node.copy()
+        whole.set("pivots", None)
+        return _aliased(clause(whole, pivots[0], block), pivots[0].args.get("alias"))
     except QueryError as error:
         located(error, node, block.statement.text)
         raise
@@ -178,7 +196,10 @@ def _parenthesized(node: Node, block: Block) -> Bound:
 def _common(common: CommonTable, block: Block) -> Query:
     """The query of a common table, for use in `block`, which may be a subquery inside the one that defines it."""
     if common.recursive:
-        raise Unsupported(f"WITH RECURSIVE is not supported: '{common.name}' reads itself")
+        raise Unsupported(
+            f"WITH RECURSIVE is not supported: '{common.name}' reads itself; for numbers or points in time use range, "
+            "for a known depth join as often, else run the query from your program until it adds no row"
+        )
     query = _bind_common(common)
     if common.block.reach == 0:
         return query
