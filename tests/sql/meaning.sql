@@ -517,3 +517,12 @@ select s, (select sum(x) from (select max(t.b) as x) q) from t group by s;
 select s, exists(select 1 from u where u.c > sum(t.b)) from t group by s;
 select s, rank() over (order by (select sum(t.b))) from t group by s;
 select (select min(t.a) from u where u.c = 100), count(*) from t where false;
+select a, b, sum(a) over (order by a rows between unbounded preceding and unbounded following exclude current row),
+    count(*) over (partition by s order by a range unbounded preceding exclude ties) from t;
+select n, first_value(n) over w, last_value(n) over w, nth_value(n, 2) over w, list(n) over w from w
+    window w as (partition by g order by h, n groups between 1 preceding and 1 following exclude group);
+select n, sum(n) over (order by n rows between 1 preceding and 2 following exclude no others),
+    min(n) filter (where n > 2) over (order by h, n rows between 1 following and 2 following exclude current row) from w;
+select a, max(b) over (partition by s rows between unbounded preceding and unbounded following exclude group) from t;
+select b, first_value(s ignore nulls) over (order by b, s rows between 2 preceding and 2 following exclude current row)
+    from t;

@@ -175,7 +175,7 @@ def test_an_unknown_argument_of_an_expression_is_refused_by_name(catalog: TableC
         "SELECT a FROM t ORDER BY a FETCH FIRST 10 PERCENT ROWS ONLY",
         "SELECT a FROM t ORDER BY a FETCH FIRST 2 ROWS WITH TIES",
         "SELECT a FROM t FOR UPDATE",
-        "SELECT sum(a) OVER (ORDER BY b ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW) FROM t",
+        "SELECT count(DISTINCT a) OVER (ORDER BY b ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW) FROM t",
         "SELECT quantile_cont(0.5) WITHIN GROUP (ORDER BY a DESC) FROM t",
         "SELECT sum(a IGNORE NULLS) FROM t",
         "SELECT a FROM t GROUP BY DISTINCT a",

@@ -19,6 +19,7 @@ from bireme.plan.expr import (
     WHOLE_PARTITION,
     Bound,
     BoundKind,
+    Exclusion,
     Expr,
     Frame,
     FrameUnit,
@@ -52,6 +53,8 @@ def window(node: Node, context: Context) -> Expr:
     condition = bind_condition(read.filter, inner, "FILTER") if read.filter is not None else None
     call = functions.window(name, args, distinct=read.distinct, filter=condition)
     partition, order, frame = definition(node, inner)
+    if call.distinct and frame.exclusion is not Exclusion.NOTHING:
+        raise Unsupported("DISTINCT over a frame with EXCLUDE is not supported; take distinct rows in a subquery")
     made = WindowCall(call, partition, order, frame, read.ignore_nulls)
     stand_ins = context.stand_ins
     column = stand_ins.windows.get(made)
@@ -112,7 +115,7 @@ def named_windows(nodes: list[Node]) -> dict[str, Node]:
 
 
 def _frame(spec: Node, order: tuple[SortKey, ...], context: Context) -> Frame:
-    check_arguments(spec, {"kind", "start", "start_side", "end", "end_side"})
+    check_arguments(spec, {"kind", "start", "start_side", "end", "end_side", "exclude"})
     args = spec.args
     unit = FrameUnit(args["kind"].lower())
     start = _bound(args.get("start"), args.get("start_side"), context)
@@ -121,7 +124,19 @@ def _frame(spec: Node, order: tuple[SortKey, ...], context: Context) -> Frame:
     else:
         end = _bound(args["end"], args.get("end_side"), context)
     _check_frame(unit, start, end, order)
-    return Frame(unit, start, end)
+    return Frame(unit, start, end, _exclusion(args.get("exclude")))
+
+
+def _exclusion(node: Node | None) -> Exclusion:
+    if node is None:
+        return Exclusion.NOTHING
+    words = node.name.lower()
+    if node.__class__ is not exp.Var or words not in _EXCLUSIONS:
+        raise ClauseFault("EXCLUDE of a frame takes CURRENT ROW, GROUP, TIES or NO OTHERS")
+    return _EXCLUSIONS[words]
+
+
+_EXCLUSIONS: Final = {each.value: each for each in Exclusion}
 
 
 def _bound(value: Any, side: str | None, context: Context) -> Bound:
