@@ -7,9 +7,6 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from bireme.errors import ClauseFault, Unsupported
 from bireme.plan import functions
 from bireme.plan.expr import Call, Expr, InList, Literal
@@ -53,6 +50,8 @@ def _or(*values: bool | None) -> bool | None:
 
 def _like(ignore_case: bool) -> Callable[..., bool]:
     def like(name: str, pattern: str) -> bool:
+        import pyarrow.compute as pc  # loading it takes long, and few queries need it
+
         # Arrow takes a backslash for an escape, which SQL has only where it is named.
         return bool(pc.match_like(name, pattern.replace("\\", "\\\\"), ignore_case=ignore_case).as_py())
 
@@ -61,6 +60,9 @@ def _like(ignore_case: bool) -> Callable[..., bool]:
 
 def _regexp(anchors: str) -> Callable[..., bool]:
     def regexp(name: str, pattern: str) -> bool:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         try:
             return bool(pc.match_substring_regex(name, anchors.format(pattern)).as_py())
         except pa.ArrowInvalid:
