@@ -479,3 +479,50 @@ select date '1992-01-01'::timestamp, timestamp '2000-01-01 00:00:00'::date + 1, 
 select ~a + b, ~7 * 2 - a, ~ ~a + 1, (~a) + 1 from t;
 select b, first(s ignore nulls) over (order by b, s rows between unbounded preceding and current row) as f from t;
 select b, last(s ignore nulls) over (order by b, s rows between 1 preceding and current row) as l from t;
+select main.t.a, T.b, memory.main.t.s, memory.t.x from main.t;
+select x.a, main.u.a from MAIN.t x, "main"."u" where main.u.a = x.a;
+with t as (select 1 as one) select * from main.t x, t;
+select count(main.t.a) from memory.main.t group by main.t.s;
+select main.t.a from (select {'a': 9} as t) main, t where main.t.a = 1;
+select (select main.t.a + main.u.a from u limit 1) from main.t where main.t.a = 1;
+select a + 1 as k, (select k + max(u.a) from u) from t;
+select a + 1 as k, (select count(*) from u where u.a = k) from t;
+select a + 1 as a, (select a) from t;
+select a + 1 as k from t where exists (select 1 from u where u.a = k);
+select a as k, b from t where exists (select 1 from u where exists (select 1 from v where v.a = k and u.a = k));
+select a + 1 as k, (select k + 1) from t group by a + 1;
+select (select t.a + 1) from t group by t.a + 1;
+select a + 1 as k, count(*) from t group by k having (select k) > 1;
+select a + 1 as k from t order by (select -k);
+select sum(a) as k, s from t group by s order by (select k), s;
+select s, sum(b) as k, (select k + max(u.a) from u) from t group by s;
+select t1.a as k, (with q as (select k as z) select z from q) from t t1;
+select t.a as k, (select l.k from lateral (select k) l) from t;
+select a as k from t qualify row_number() over (order by a) < (select k + 1);
+select (select sum(t.a)) from t;
+select (select sum(t.a) + u.a from u where u.c = 100) from t;
+select s, (select sum(t.b) + count(*) from u) from t group by s;
+select s, (select sum(t.b) from u where u.c = 100), grouping(s) from t group by rollup(s);
+select s from t group by s having exists (select 1 from u where u.a = max(t.a));
+select s, sum(b) from t group by s order by (select max(t.b)), s;
+select (select (select max(t.a))) from t;
+select (select (select sum(t.a + u.a) from v limit 1) from u limit 1) from t;
+select (select (select sum(u.a) from v limit 1) + max(t.a) from u) from t;
+select (select max(t.a) filter (where u.a = 1) from u) from t;
+select (select string_agg(t.s, ',' order by t.s) from u limit 1) from t;
+select (select count(distinct t.a) filter (where t.b > 5) from u limit 1) from t;
+select (select sum(max(t.a)) over () from u limit 1) from t;
+select (select sum(a) from u where max(t.a) = u.a) from t;
+select s, (select sum(x) from (select max(t.b) as x) q) from t group by s;
+select s, exists(select 1 from u where u.c > sum(t.b)) from t group by s;
+select s, rank() over (order by (select sum(t.b))) from t group by s;
+select (select min(t.a) from u where u.c = 100), count(*) from t where false;
+select a, b, sum(a) over (order by a rows between unbounded preceding and unbounded following exclude current row),
+    count(*) over (partition by s order by a range unbounded preceding exclude ties) from t;
+select n, first_value(n) over w, last_value(n) over w, nth_value(n, 2) over w, list(n) over w from w
+    window w as (partition by g order by h, n groups between 1 preceding and 1 following exclude group);
+select n, sum(n) over (order by n rows between 1 preceding and 2 following exclude no others),
+    min(n) filter (where n > 2) over (order by h, n rows between 1 following and 2 following exclude current row) from w;
+select a, max(b) over (partition by s rows between unbounded preceding and unbounded following exclude group) from t;
+select b, first_value(s ignore nulls) over (order by b, s rows between 2 preceding and 2 following exclude current row)
+    from t;

@@ -436,7 +436,8 @@ def _range(limit: int | None, offset: int) -> str:
 
 
 def _frame(frame: Frame) -> str:
-    return f"{frame.unit.value.upper()} BETWEEN {_bound(frame.start)} AND {_bound(frame.end)}"
+    exclusion = f"EXCLUDE {frame.exclusion.value.upper()}"
+    return f"{frame.unit.value.upper()} BETWEEN {_bound(frame.start)} AND {_bound(frame.end)} {exclusion}"
 
 
 def _bound(bound: Bound) -> str:

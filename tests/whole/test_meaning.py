@@ -72,5 +72,17 @@ def test_groups_of_a_null_outer_key(sets: str, session: bm.Session, oracle: duck
     assert difference(oracle.execute(text).fetchall(), rows(session.sql(text).collect())) is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select g, grouping(g) as k, (select k + 1) from w group by rollup(g)",
+        "select (select sum(t.a order by u.a) from u) from t",
+        "select (select list_sum(list_transform([1], lambda x: x + sum(t.a)))) from t",
+    ],
+)
+def test_what_no_plan_can_be_printed_for(text: str, session: bm.Session, oracle: duckdb.DuckDBPyConnection) -> None:
+    assert difference(oracle.execute(text).fetchall(), rows(session.sql(text).collect())) is None
+
+
 def test_every_form_is_here() -> None:
     assert len(list(product(FORMS, INNERS, PLACES))) == 448

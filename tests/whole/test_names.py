@@ -43,6 +43,7 @@ class Writer:
             lambda: f"select list_transform([{value()}], lambda {self._word()}: {name()}) from {source()}",
             lambda: f"select [{name()} for {self._word()} in [{value()}]] from {source()}",
             lambda: f"select {value()} as {self._word()}, {name()} as z from {source()}",
+            lambda: f"select {value()} as {self._word()}, (select {name()} from {source()}) as z from {source()}",
             lambda: f"select z from {source()}, lateral (select {name()} as z from {source()}) l",
             lambda: f"select max({name()}) from {source()} group by {name()}",
             lambda: f"select 1 from {source()} where exists (select 1 from {source()} where {name()} is not null)",

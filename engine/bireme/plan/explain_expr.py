@@ -18,6 +18,7 @@ from bireme.plan.expr import (
     Case,
     Cast,
     Column,
+    Exclusion,
     Exists,
     Expr,
     InList,
@@ -134,6 +135,8 @@ class ExprWriter:
             inside.append(f"order by {self.order(call.order, schema)}")
         frame = call.frame
         inside.append(f"{frame.unit.value} {self._bound(frame.start, schema)} to {self._bound(frame.end, schema)}")
+        if frame.exclusion is not Exclusion.NOTHING:
+            inside.append(f"exclude {frame.exclusion.value}")
         return f"{text} over ({' '.join(inside)})"
 
     def _bound(self, bound: Bound, schema: Schema) -> str:

@@ -218,6 +218,15 @@ class BoundKind(Choice):
     UNBOUNDED_FOLLOWING = "unbounded following"
 
 
+class Exclusion(Choice):
+    """Which rows a frame leaves out: none, the current one, its peers with it, or its peers without it."""
+
+    NOTHING = "no others"
+    CURRENT_ROW = "current row"
+    GROUP = "group"
+    TIES = "ties"
+
+
 @node
 class Bound(Node):
     """One end of a frame; `offset` (a literal) only with PRECEDING and FOLLOWING."""
@@ -233,6 +242,7 @@ class Frame(Node):
     unit: FrameUnit
     start: Bound
     end: Bound
+    exclusion: Exclusion = Exclusion.NOTHING
 
 
 WHOLE_PARTITION = Frame(FrameUnit.ROWS, Bound(BoundKind.UNBOUNDED_PRECEDING), Bound(BoundKind.UNBOUNDED_FOLLOWING))

@@ -29,10 +29,12 @@ from bireme.backends.reference.vectors import (
     scaled,
 )
 from bireme.data.record import plain
-from bireme.data.types import BOOL, DATE, DataType, Kind, to_arrow
+from bireme.data.types import BOOL, DATE, STRING, DataType, Kind, list_of, to_arrow
 from bireme.errors import ConversionFault
 from bireme.plan.functions.conversion import convert, field_places
 
+# What a text is first read as that is to be a list.
+_TEXTS = list_of(STRING)
 _TICKS_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
@@ -48,6 +50,8 @@ def cast_array(array: pa.Array, source: DataType, target: DataType, safe: bool) 
     if source.kind is Kind.LIST and target.kind is Kind.LIST:
         elements = cast_array(array.flatten(), source.children[0].type, target.children[0].type, safe)
         return list_array(to_arrow(target), elements, lengths_of(array), nulls_of(array))
+    if source is STRING and target.kind is Kind.LIST and target is not _TEXTS:
+        return cast_array(_by_value(array, source, _TEXTS, safe), _TEXTS, target, safe)
     counted = _counts(array, source, target)
     if counted is not None:
         return _checked(counted, array, source, target, safe)

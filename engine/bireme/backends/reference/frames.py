@@ -17,7 +17,7 @@ from bireme.backends.reference.vectors import Bools, floats, integers, intervals
 from bireme.data import arrays
 from bireme.data.types import DATE, INTERVAL, DataType, Kind
 from bireme.errors import DomainFault, Unsupported
-from bireme.plan.expr import Bound, BoundKind, Expr, Frame, FrameUnit, Interval, SortKey, WindowCall
+from bireme.plan.expr import Bound, BoundKind, Exclusion, Expr, Frame, FrameUnit, Interval, SortKey, WindowCall
 from bireme.plan.functions.texts import DAYS_A_MONTH, NANOSECONDS_A_DAY
 
 _DAY_MICROS = 86_400_000_000
@@ -119,6 +119,19 @@ def frame_ranges(ordered: Ordered, frame: Frame, order: tuple[SortKey, ...]) -> 
     low = np.clip(low, ordered.start, ordered.end)
     high = np.clip(high, ordered.start, ordered.end)
     return low, np.maximum(low, high)
+
+
+def frame_parts(ordered: Ordered, frame: Frame, order: tuple[SortKey, ...]) -> list[tuple[Rows, Rows]]:
+    """The frame of each place as ranges that follow each other, without what it excludes."""
+    low, high = frame_ranges(ordered, frame, order)
+    if frame.exclusion is Exclusion.NOTHING:
+        return [(low, high)]
+    own = np.arange(len(ordered))
+    alone = (np.clip(own, low, high), np.clip(own + 1, low, high))
+    if frame.exclusion is Exclusion.CURRENT_ROW:
+        return [(low, alone[0]), (alone[1], high)]
+    before, after = (low, np.clip(ordered.peer_start, low, high)), (np.clip(ordered.peer_end, low, high), high)
+    return [before, after] if frame.exclusion is Exclusion.GROUP else [before, alone, after]
 
 
 def _edge(ordered: Ordered, unit: FrameUnit, bound: Bound, order: tuple[SortKey, ...], *, is_start: bool) -> Rows:

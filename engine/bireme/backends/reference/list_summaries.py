@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from bireme.backends.reference.aggregates import AGGREGATES
-from bireme.backends.reference.elements import Elements, sortable
+from bireme.backends.reference.elements import Elements, lists_of, sortable
 from bireme.backends.reference.keys import Rows
 from bireme.backends.reference.row_groups import Groups
 from bireme.backends.reference.values import from_values, to_values
@@ -26,7 +26,7 @@ from bireme.backends.reference.vectors import (
     widened,
 )
 from bireme.data.exact_decimal import EXACT
-from bireme.data.types import FLOAT64, DataType
+from bireme.data.types import FLOAT64, DataType, list_of
 from bireme.plan.expr import Call
 from bireme.plan.physical import AggregateStep
 
@@ -145,6 +145,60 @@ def _middle(low: Any, high: Any) -> Any:
     return low
 
 
+def _mad(lists: Elements, kind: DataType) -> pa.Array:
+    """The median of how far the values are from their median."""
+    middles = floats(_median(lists, FLOAT64))
+    with np.errstate(all="ignore"):
+        away = np.abs(floats(lists.values) - middles[lists.rows])
+    distances = from_floats(away, ~lists.there, FLOAT64)
+    return _median(Elements(lists_of(distances, lists.lengths, lists.missing, FLOAT64), list_of(FLOAT64)), FLOAT64)
+
+
+def _entropy(lists: Elements, kind: DataType) -> pa.Array:
+    """Of n values of which c are alike: log2(n) less the mean of log2(c); 0 of none."""
+    ordered, starts = lists.runs(sortable(lists.codes()))
+    alike = np.diff(starts, append=len(ordered))
+    rows = lists.rows[ordered[starts]]
+    shared = np.bincount(rows, alike * np.log2(np.maximum(alike, 1)), len(lists.lengths))
+    counts = np.maximum(lists.counts(lists.there), 1)
+    return from_floats(np.log2(counts) - shared / counts, lists.missing, FLOAT64)
+
+
+# ------------------------------------------------------------------------------------------------ moments
+
+
+def _powers(lists: Elements, count: int) -> tuple[Rows, list[Any], Any]:
+    """How many values there are, the sums of their first powers, and the mean square of what differs from the mean."""
+    values, rows = floats(lists.values), lists.counts(lists.there)
+    sums = [_groups(lists).fold(values**power, lists.there, np.add)[0] for power in range(1, count + 1)]
+    share = 1.0 / np.maximum(rows, 1)
+    return rows, sums, share * (sums[1] - sums[0] * sums[0] * share)
+
+
+def _skewness(lists: Elements, kind: DataType) -> pa.Array:
+    with np.errstate(all="ignore"):
+        rows, (total, squares, cubes), square = _powers(lists, 3)
+        share = 1.0 / rows
+        cube = np.maximum(square**3, 0.0)
+        third = cubes - 3.0 * squares * total * share + 2.0 * total**3 * share * share
+        value = np.sqrt(rows * (rows - 1.0)) / (rows - 2.0) * share * third / np.sqrt(cube)
+    return from_floats(value, (rows <= 2) | (cube == 0), FLOAT64)
+
+
+def _kurtosis(of_sample: bool) -> Callable[[Elements, DataType], pa.Array]:
+    def compute(lists: Elements, kind: DataType) -> pa.Array:
+        with np.errstate(all="ignore"):
+            rows, (total, squares, cubes, fourths), square = _powers(lists, 4)
+            share = 1.0 / rows
+            fourth = fourths - 4.0 * cubes * total * share + 6.0 * squares * total * total * share * share
+            ratio = share * (fourth - 3.0 * total**4 * share**3) / (square * square)
+            excess = (rows + 1.0) * ratio - 3.0 * (rows - 1.0)
+            value = (rows - 1.0) * excess / ((rows - 2.0) * (rows - 3.0)) if of_sample else ratio - 3.0
+        return from_floats(value, (rows <= (3 if of_sample else 1)) | (square <= 0), FLOAT64)
+
+    return compute
+
+
 _OF_AGGREGATES: Final = (
     "sum", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "product", "bool_and", "bool_or",
 )  # fmt: skip
@@ -158,5 +212,10 @@ FUNCTIONS: Final[dict[str, Evaluator]] = {
     "list_sem": _summary(_standard_error),
     "list_median": _summary(_median),
     "list_mode": _summary(_mode),
+    "list_mad": _summary(_mad),
+    "list_entropy": _summary(_entropy),
+    "list_skewness": _summary(_skewness),
+    "list_kurtosis": _summary(_kurtosis(of_sample=True)),
+    "list_kurtosis_pop": _summary(_kurtosis(of_sample=False)),
     "list_any_value": _summary(_any_value),
 }

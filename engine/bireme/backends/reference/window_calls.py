@@ -19,7 +19,7 @@ from bireme.backends.reference.row_groups import Groups, picked
 from bireme.backends.reference.vectors import Bools
 from bireme.data import arrays
 from bireme.data.record import plain
-from bireme.plan.expr import BoundKind, Expr, FrameUnit, Literal, WindowCall
+from bireme.plan.expr import BoundKind, Exclusion, Expr, FrameUnit, Literal, WindowCall
 
 _OFFSETS: Final = (BoundKind.PRECEDING, BoundKind.FOLLOWING)
 # Aggregates whose states merge, in the order of the rows, whatever rows they are of.
@@ -77,6 +77,8 @@ def streamed(call: WindowCall, index: int) -> StreamedCall | None:
     if function in ("lag", "lead"):
         offset = _constant(call.call.args[1])
         return None if offset is None else Shifted(call, index, offset)
+    if call.frame.exclusion is not Exclusion.NOTHING:
+        return None
     number = _number(call)
     if number is not None:
         return Picked(call, index, number)

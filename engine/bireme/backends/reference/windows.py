@@ -11,7 +11,7 @@ import pyarrow as pa
 from bireme.backends.reference import frame_trees
 from bireme.backends.reference.aggregates import AGGREGATES, States, check_supported
 from bireme.backends.reference.expressions import Scope
-from bireme.backends.reference.frames import Ordered, frame_ranges
+from bireme.backends.reference.frames import Ordered, frame_parts
 from bireme.backends.reference.keys import Rows, group_rows
 from bireme.backends.reference.row_groups import Groups, picked
 from bireme.backends.reference.vectors import Bools, bools, integers, nulls_of
@@ -141,12 +141,17 @@ def _nth(number: Callable[[Ordered, WindowCall], tuple[Rows, Bools]]) -> Callabl
     def compute(ordered: Ordered, call: WindowCall) -> pa.Array:
         values = _argument(ordered, call.call, 0)
         places = np.flatnonzero(kept_of(ordered, call) & valued(values, call))
-        low, high = frame_ranges(ordered, call.frame, call.order)
-        first, last = np.searchsorted(places, low), np.searchsorted(places, high)
+        parts = [np.searchsorted(places, part) for part in frame_parts(ordered, call.frame, call.order)]
         wanted, missing = number(ordered, call)
         wanted = np.clip(wanted, -_FAR, _FAR)
-        index = np.where(wanted > 0, first + wanted - 1, last + wanted)
-        return picked(values, at(places, index, ~missing & (first <= index) & (index < last)))
+        # How many of the frame's rows are to be passed over; negative behind the one that is wanted.
+        over = np.where(wanted > 0, wanted - 1, sum(part[1] - part[0] for part in parts) + wanted)
+        found = np.full(len(ordered), -1, np.int64)
+        for first, last in parts:
+            inside = ~missing & (over >= 0) & (over < last - first)
+            found[inside] = places[(first + over)[inside]]
+            over = over - (last - first)
+        return picked(values, found)
 
     return compute
 
@@ -182,11 +187,22 @@ def _given_number(ordered: Ordered, call: WindowCall) -> tuple[Rows, Bools]:
 def _aggregate(ordered: Ordered, call: WindowCall) -> pa.Array:
     """An aggregate over the frame of each row; rows with the same frame share the work."""
     step, arg = aggregate_step(call.call), argument_of(ordered, call)
-    low, high = frame_ranges(ordered, call.frame, call.order)
-    frames, which = np.unique(np.stack([low, high], axis=1), axis=0, return_inverse=True)
-    states = states_over(step, call.call.distinct, arg, frames, kept_of(ordered, call))
+    parts = frame_parts(ordered, call.frame, call.order)
+    ends = np.stack([end for part in parts for end in part], axis=1)
+    frames, which = np.unique(ends, axis=0, return_inverse=True)
+    states = _states_of_parts(step, call.call.distinct, arg, frames, kept_of(ordered, call))
     _, _, final = AGGREGATES[step.function]
     return final(step, states).take(arrays.from_numpy(which.reshape(-1)))
+
+
+def _states_of_parts(step: AggregateStep, distinct: bool, arg: pa.Array | None, frames: Rows, kept: Bools) -> States:
+    """The states of frames of one or more parts (low, high, low, high, …)."""
+    count = frames.shape[1] // 2
+    each = [states_over(step, distinct, arg, frames[:, 2 * part : 2 * part + 2], kept) for part in range(count)]
+    if count == 1:
+        return each[0]
+    together = [pa.concat_arrays(list(states)) for states in zip(*each, strict=True)]
+    return AGGREGATES[step.function][1](step, together, Groups(np.tile(np.arange(len(frames)), count), len(frames)))
 
 
 def aggregate_step(aggregation: Aggregation) -> AggregateStep:

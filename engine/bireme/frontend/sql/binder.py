@@ -11,11 +11,12 @@ from typing import Final
 from bireme.errors import QueryError, Unsupported
 from bireme.frontend.catalog import Catalog
 from bireme.frontend.sql import calls, lambdas, literals, nested, operators, structs, subquery, windows
-from bireme.frontend.sql.context import Block, Handler, Statement
+from bireme.frontend.sql.context import Block
 from bireme.frontend.sql.joins import joined
 from bireme.frontend.sql.lexemes import TOO_DEEP
 from bireme.frontend.sql.parse import DIALECT, Parsed, parse
 from bireme.frontend.sql.query import bind_query
+from bireme.frontend.sql.statement import Handler, Statement
 from bireme.frontend.sql.syntax import Node
 from bireme.plan.relation import Rel
 

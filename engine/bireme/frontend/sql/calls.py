@@ -13,15 +13,18 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import INT64
 from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
-from bireme.frontend.sql.context import STAND_INS, Context, Handler
+from bireme.frontend.sql.column_sets import bind_all, bind_condition, is_set
+from bireme.frontend.sql.context import Context, is_stand_in
+from bireme.frontend.sql.correlation import depths, moved
 from bireme.frontend.sql.lambdas import lambda_call
-from bireme.frontend.sql.lexemes import plain_name
+from bireme.frontend.sql.lexemes import LISTED, plain_name
 from bireme.frontend.sql.literals import clock_value
 from bireme.frontend.sql.operators import part
+from bireme.frontend.sql.statement import Handler
 from bireme.frontend.sql.structs import NAMED, TAKES_NAMES, named_arguments
 from bireme.frontend.sql.syntax import Node, check_arguments, located
-from bireme.plan import functions
-from bireme.plan.expr import Aggregation, Column, Expr, OuterColumn, SortKey
+from bireme.plan import functions, tree
+from bireme.plan.expr import Aggregation, Column, Expr, SortKey
 from bireme.records import dataclass
 
 _GROUPING_KEYS_MAX: Final = 63
@@ -129,7 +132,18 @@ _ARGUMENT_KINDS: Final = {
 
 
 def call(node: Node, context: Context) -> Expr:
+    if node.args["this"] == LISTED:
+        return context.bind(node.args["expressions"][0])
+    if is_set(node):
+        return column_of_set(context)
     return _call(read_call(node), context)
+
+
+def column_of_set(context: Context) -> Expr:
+    """The column that a COLUMNS(…) is at the moment."""
+    if context.column_of_set is None:
+        raise ClauseFault(f"COLUMNS(…) in {context.clause}: not allowed there; use it in SELECT, WHERE or ORDER BY")
+    return context.column_of_set
 
 
 def modified_call(node: Node, context: Context) -> Expr:
@@ -155,7 +169,7 @@ def _call(read: Invocation, context: Context) -> Expr:
             return lambda_call(name, read.args, context)
         if name in TAKES_NAMES:
             return functions.scalar(name, named_arguments(name, read.args, context))
-        args = [context.bind(arg) for arg in read.args]
+        args = bind_all(read.args, context)
         if name == "age" and len(args) == 1:
             args.insert(0, clock_value("today", context))
         return functions.scalar(name, args)
@@ -188,22 +202,44 @@ def _aggregate_clause(read: Invocation) -> str | None:
 
 
 def _aggregate(read: Invocation, context: Context) -> Expr:
-    if not context.aggregates or context.stand_ins is None:
+    if context.block.outer is None and not _takes_aggregates(context):
         raise context.refuse_aggregate(read.name)
     if read.ignore_nulls:
         raise Unsupported("IGNORE NULLS in an aggregate is not supported; use FILTER (WHERE x IS NOT NULL)")
     inner = context.within("aggregate")
     name, args = aggregate_arguments(read, inner)
-    condition = functions.truth(inner.bind(read.filter), "FILTER") if read.filter is not None else None
+    condition = bind_condition(read.filter, inner, "FILTER") if read.filter is not None else None
     order = tuple(sort_keys(read.order, inner)) if read.order else ()
     made = functions.aggregate(name, args, distinct=read.distinct, filter=condition, order=order)
-    if context.block.outer is not None:
-        _refuse_outer(made, read.name)
-    stand_ins = context.stand_ins
+    parts = [*args, *([] if condition is None else [condition]), *[key.expr for key in order]]
+    depth = min((depth for part in parts for depth in depths(part)), default=0) if context.block.outer else 0
+    return _aggregated(made, depth, read.name, context)
+
+
+def _aggregated(made: Aggregation, depth: int, name: str, context: Context) -> Expr:
+    """The stand-in of an aggregate, in the query that its nearest columns are of."""
+    home = next(home for out, home in context.outwards() if out == depth)
+    if not _takes_aggregates(home):
+        raise home.refuse_aggregate(name)
+    if depth:
+        made = tree.map_operands(made, lambda part: moved(part, -depth))
+        parts = [part for operand in tree.operands(made) for part in tree.walk(operand)]
+        if any(isinstance(part, Column) and is_stand_in(part) for part in parts):
+            raise ClauseFault(f"'{name}' of an aggregate of the outer query: compute the inner one in a subquery")
+    stand_ins = home.stand_ins
+    assert stand_ins is not None
     column = stand_ins.aggregates.get(made)
     if column is None:
         column = stand_ins.aggregates[made] = stand_ins.column(made.type)
-    return column
+    if not depth:
+        return column
+    stand_ins.correlated = True
+    context.block.extend_reach(depth)
+    return moved(column, depth)
+
+
+def _takes_aggregates(context: Context) -> bool:
+    return context.aggregates and context.stand_ins is not None
 
 
 def aggregate_arguments(read: Invocation, context: Context) -> tuple[str, list[Expr]]:
@@ -214,27 +250,7 @@ def aggregate_arguments(read: Invocation, context: Context) -> tuple[str, list[E
         if read.distinct:
             raise Unsupported("count(DISTINCT *) is not supported; count the rows of a SELECT DISTINCT")
         return "count_star", []
-    return read.name, [context.bind(arg) for arg in read.args]
-
-
-def _refuse_outer(made: Aggregation, name: str) -> None:
-    """An aggregate over columns of an outer query alone belongs to that query in SQL."""
-    depths = [column for arg in made.args for column in columns_in(arg)]
-    if depths and not any(isinstance(column, Column) for column in depths):
-        raise Unsupported(f"'{name}' aggregates columns of the outer query only; compute it in that query and name it")
-
-
-def columns_in(expr: Expr) -> Iterator[Column | OuterColumn]:
-    """The columns that an expression reads, those of subqueries' own relations aside."""
-    stack: list[object] = [expr]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, Column | OuterColumn):
-            yield current
-        elif isinstance(current, Expr | SortKey):
-            stack.extend(current.field_values())
-        elif isinstance(current, tuple):
-            stack.extend(current)
+    return read.name, bind_all(read.args, context)
 
 
 def sort_keys(nodes: Sequence[Node], context: Context) -> Iterator[SortKey]:
@@ -265,10 +281,6 @@ def _grouping(read: Invocation, context: Context) -> Expr:
     if column is None:
         column = context.stand_ins.groupings[keys] = context.stand_ins.column(INT64)
     return column
-
-
-def is_stand_in(column: Column) -> bool:
-    return column.index >= STAND_INS
 
 
 _PARTS: Final = {"dow": "dayofweek", "doy": "dayofyear", "isodow": "isodow"}

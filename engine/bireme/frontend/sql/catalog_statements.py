@@ -1,4 +1,4 @@
-"""Statements that ask what tables and columns there are: DESCRIBE, SHOW TABLES. Their answers are constants."""
+"""Statements that ask what tables and columns there are: DESCRIBE and SHOW TABLES, with constant answers; SUMMARIZE."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from sqlglot import expressions as exp
 from bireme.data.schema import Schema
 from bireme.data.types import STRING, Field
 from bireme.errors import Unsupported
-from bireme.frontend.sql.context import Block, Query
+from bireme.frontend.sql.context import Block
+from bireme.frontend.sql.statement import Query
+from bireme.frontend.sql.summarize import summarize
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.plan.expr import Literal
 from bireme.plan.functions.encodings import type_name
@@ -43,7 +45,11 @@ def show(node: Node, block: Block) -> Query:
     return _texts(("name",), [(name,) for name in sorted(block.statement.catalog.names())])
 
 
-STATEMENTS: Final[Mapping[type[Node], Callable[[Node, Block], Query]]] = {exp.Describe: describe, exp.Show: show}
+STATEMENTS: Final[Mapping[type[Node], Callable[[Node, Block], Query]]] = {
+    exp.Describe: describe,
+    exp.Show: show,
+    exp.Summarize: summarize,
+}
 
 
 def _texts(names: Sequence[str], rows: Sequence[Sequence[str | None]]) -> Query:

@@ -1,4 +1,4 @@
-"""Whole numbers that a query must name as constants: how many rows LIMIT leaves, where a series ends."""
+"""Numbers that a query must name as constants: how many rows LIMIT leaves, where a series ends, a sample's size."""
 
 from __future__ import annotations
 
@@ -27,6 +27,17 @@ def row_count(node: Node, clause: str, block: Block) -> int | None:
         if value < 0:
             raise ClauseFault(f"{clause} cannot be negative")
         return min(value, _ROWS_MAX)
+    except QueryError as error:
+        located(error, node, block.statement.text)
+        raise
+
+
+def number(node: Node, clause: str, block: Block) -> Decimal | None:
+    """The number that a constant expression is; None for NULL."""
+    context = Context(block, Scope([], ()), clause)
+    try:
+        value = _evaluate(context.bind(node), clause)
+        return None if value is None else Decimal(value)
     except QueryError as error:
         located(error, node, block.statement.text)
         raise

@@ -7,110 +7,27 @@ bound is in `operators`, `literals`, `calls`, `windows` and `subquery`; what nam
 
 from __future__ import annotations
 
-import datetime
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-from sqlglot.tokenizer_core import Token
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bireme.data.types import STRING, DataType, Kind
-from bireme.errors import ArgumentFault, ClauseFault, NameFault, Position, QueryError, SyntaxFault, Unsupported
-from bireme.frontend.catalog import Catalog, Table
-from bireme.frontend.sql.lexemes import select_items
-from bireme.frontend.sql.scope import Scope, Source
-from bireme.frontend.sql.syntax import Node, check_arguments, located, span
-from bireme.plan import functions
+from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
+from bireme.frontend.sql.correlation import moved
+from bireme.frontend.sql.scope import Scope, Source, schema_widths
+from bireme.frontend.sql.statement import Statement
+from bireme.frontend.sql.syntax import Node, check_arguments, located
+from bireme.plan import functions, tree
 from bireme.plan.expr import Aggregation, Column, Expr, Literal, OuterColumn, Parameter, WindowCall
-from bireme.plan.relation import Rel
 from bireme.records import dataclass
 
 if TYPE_CHECKING:
-    from bireme.frontend.sql.tables import Bound, CommonTable
+    from bireme.frontend.sql.tables import CommonTable
 
 # Stand-ins for aggregates, windows and grouping() are columns at positions that no relation has; `grouping` puts the
 # real ones in their place when it is known what the query groups by.
 STAND_INS: Final = 1 << 20
-
-# How to bind one type of syntax node, and the arguments of the node that this reads.
-Handler = tuple[Callable[[Any, "Context"], Expr], frozenset[str]]
-
-
-@dataclass(slots=True)
-class Statement:
-    """The text being bound and what is the same everywhere in it.
-
-    `handlers` (by type of syntax node), `bind_query` and `bind_joins` are given by `binder`, so that the modules that
-    bind expressions, FROM clauses and queries need not import each other.
-    """
-
-    text: str
-    tokens: Sequence[Token]
-    catalog: Catalog
-    handlers: Mapping[type[Node], Handler]
-    bind_query: Callable[[Any, Block], Query]
-    bind_joins: Callable[[Any, Block], Bound]
-    parameters: Sequence[object] | Mapping[str, object] | None = None
-    items: list[Position] | None = None
-    parameters_read: int = 0
-    tables: dict[str, Table | None] = field(default_factory=dict)
-    # When it was first asked for the time, which then stands.
-    moment: datetime.datetime | None = None
-
-    def table(self, name: str) -> Table | None:
-        """The table called `name`, as it was when the statement first named it."""
-        if name not in self.tables:
-            self.tables[name] = self.catalog.find(name)
-        return self.tables[name]
-
-    def now(self) -> datetime.datetime:
-        """The time, the same wherever the statement asks for it."""
-        if self.moment is None:
-            self.moment = datetime.datetime.now(datetime.UTC)
-        return self.moment
-
-    def written(self, node: Node) -> str:
-        """What was written for an item of a select list, in one line."""
-        if self.items is None:
-            self.items = list(select_items(self.tokens))
-        place = span(node)
-        if place is None:
-            return node.sql(dialect="duckdb")
-        around = [item for item in self.items if item.start <= place.start and place.end <= item.end]
-        whole = min(around, key=lambda item: item.end - item.start, default=place)
-        return " ".join(self.text[whole.start : whole.end].split())
-
-    def parameter(self, name: str) -> object:
-        """The value given for `$1` (which the n-th `?` is, too) or `$name`."""
-        given = self.parameters
-        if given is None:
-            raise ArgumentFault("the query has parameters, and no values are given for them")
-        if isinstance(given, Mapping):
-            if name not in given:
-                raise ArgumentFault(f"no value is given for the parameter '{name}'")
-            return given[name]
-        if not name.isdecimal():
-            raise ArgumentFault(f"the parameter '{name}' takes its value from names, and a sequence is given")
-        number = int(name) - 1
-        if not 0 <= number < len(given):
-            raise ArgumentFault(f"the query has a parameter {number + 1}, and {len(given)} values are given")
-        self.parameters_read = max(self.parameters_read, number + 1)
-        return given[number]
-
-    def check_parameters(self) -> None:
-        """Raises ArgumentFault if values were given that no parameter takes."""
-        given = self.parameters
-        if given is not None and not isinstance(given, Mapping) and len(given) > self.parameters_read:
-            raise ArgumentFault(f"the query has {self.parameters_read} parameters, and {len(given)} values are given")
-
-
-class Query(NamedTuple):
-    """A bound query: its relation, and the names and types of its columns."""
-
-    relation: Rel
-    names: tuple[str, ...]
-    types: tuple[DataType, ...]
 
 
 @dataclass(slots=True)
@@ -151,6 +68,19 @@ class StandIns:
         return Column(STAND_INS + self.count, type)
 
 
+def is_stand_in(column: Column) -> bool:
+    return column.index >= STAND_INS
+
+
+@dataclass(slots=True)
+class Item:
+    """One output column of a select list, bound over the FROM clause and the stand-ins."""
+
+    name: str
+    expr: Expr
+    node: Node
+
+
 @dataclass(slots=True)
 class Context:
     """One clause. `aggregates` and `windows` say whether it may hold them; `aliases` are the select list's.
@@ -159,7 +89,7 @@ class Context:
     come after. `captured` tells whether a subquery in it reads its columns. `columns` remembers, where the query may be
     grouped, the node that each column came from. In the body of a lambda `parameters` come before all columns, `level`
     lambdas deep; None is one that cannot be read, since an aggregate or a window stands between. `around` is where the
-    outermost lambda stands.
+    outermost lambda stands. `column_of_set` is the column that a COLUMNS(…) is at the moment.
     """
 
     block: Block
@@ -175,9 +105,10 @@ class Context:
     columns: dict[Column, Node] | None = None
     captured: bool = False
     inside: str = ""
-    parameters: Mapping[str, Parameter | None] = field(default_factory=dict)
+    parameters: Mapping[str, Parameter | Literal | None] = field(default_factory=dict)
     level: int = 0
     around: Context | None = None
+    column_of_set: Expr | None = None
 
     @property
     def statement(self) -> Statement:
@@ -198,7 +129,12 @@ class Context:
             inside=what,
             parameters=dict.fromkeys(self.parameters),
             around=None if self.around is None else self.around.within(what),
+            column_of_set=self.column_of_set,
         )
+
+    def naming(self, constants: Mapping[str, Literal]) -> Context:
+        """A context of these names alone, and of no columns."""
+        return Context(self.block, Scope([], ()), "COLUMNS", parameters=constants)
 
     def in_lambda(self, parameters: Mapping[str, Parameter]) -> Context:
         """The same columns inside of a lambda."""
@@ -232,15 +168,15 @@ class Context:
         """The parameter, column or row called `name`: here, among the aliases of the select list, or further out."""
         if table is None and name in self.parameters:
             return self._parameter(name)
-        for depth, context in self._outwards():
+        for depth, context in self.outwards():
             index = context._position(name, table)
             if index is not None and not (depth == 0 and table is None and self._is_behind_alias(name, index)):
                 return self._read(_Place(depth, context, index), node)
             source = context.scope.source(name) if table is None else None
             if source is not None:
                 return self._row(depth, context, source, node)
-            if depth == 0 and table is None and name in self.aliases:
-                return self._alias(name)
+            if table is None and name in context.aliases:
+                return self._alias(name, depth, context)
         return None
 
     def dotted(self, names: Sequence[str], node: Node) -> tuple[Expr, Sequence[str]]:
@@ -259,26 +195,30 @@ class Context:
             without_fields = without_fields or (place, rest)
         if first in self.parameters:
             return self._parameter(first), names[1:]
-        if first in self.aliases:
-            return self._alias(first), names[1:]
+        for depth, context in self.outwards():
+            if first in context.aliases:
+                return self._alias(first, depth, context), names[1:]
         if without_fields is not None:
             return self._read(without_fields[0], node), without_fields[1]
-        if len(names) > 2 and all(context.scope.source(first) is None for _, context in self._outwards()):
-            raise self.refuse_name(first, None)
-        raise self.refuse_name(names[1].lower(), first)
+        raise self._refuse_dotted([name.lower() for name in names])
 
     def _places(self, first: str, names: Sequence[str]) -> Iterator[tuple[_Place, Sequence[str]]]:
         """The columns that a dotted name may begin with, and the names that are left of it."""
-        second = names[1].lower()
-        for depth, context in self._outwards():
-            index = context._position(second, first)
+        lowered = [name.lower() for name in names]
+        for depth, context in self.outwards():
+            for width in schema_widths(lowered):
+                source = context.scope.source(lowered[width])
+                index = source.find(lowered[width + 1]) if source is not None and source.is_table else None
+                if index is not None:
+                    yield _Place(depth, context, index), names[width + 2 :]
+            index = context._position(lowered[1], first)
             if index is not None:
                 yield _Place(depth, context, index), names[2:]
             index = context.scope.find(first)
             if index is not None:
                 yield _Place(depth, context, index), names[1:]
 
-    def _outwards(self) -> Iterator[tuple[int, Context]]:
+    def outwards(self) -> Iterator[tuple[int, Context]]:
         """This context and those of the queries around it, each with how far out it is."""
         context: Context | None = self
         depth = 0
@@ -321,14 +261,28 @@ class Context:
             args += [Literal(name, STRING), self._read(_Place(depth, context, index), node)]
         return functions.scalar("struct_pack", args)
 
-    def _parameter(self, name: str) -> Parameter:
+    def _parameter(self, name: str) -> Parameter | Literal:
         parameter = self.parameters[name]
         if parameter is None:
             what = _ARTICLES[self.inside]
             raise ClauseFault(f"{what} is computed before the lambda around it, so it cannot read parameter '{name}'")
         return parameter
 
-    def _alias(self, name: str) -> Expr:
+    def _alias(self, name: str, depth: int, context: Context) -> Expr:
+        """The expression that has a name in the select list of the query `depth` further out."""
+        value = context._named(name)
+        if depth == 0:
+            return value
+        stand_ins = context.stand_ins
+        if stand_ins is not None:
+            late = {*stand_ins.windows.values(), *stand_ins.unnests.values()}
+            if any(part in late for part in tree.walk(value)):
+                raise ClauseFault(f"'{name}' is a window function or unnest, which no subquery beside it can read")
+            stand_ins.correlated = True
+        self.block.extend_reach(depth + context.block.reach)
+        return moved(value, depth)
+
+    def _named(self, name: str) -> Expr:
         node = self.aliases[name]
         if node is None:
             raise NameFault(f"'{name}' is ambiguous: the select list gives this name more than once")
@@ -340,12 +294,25 @@ class Context:
         finally:
             self.pending.discard(name)
 
+    def _refuse_dotted(self, names: Sequence[str]) -> QueryError:
+        """The error for a dotted name that begins with nothing visible."""
+        first = names[0]
+        if len(names) == 2 or any(context.scope.source(first) is not None for _, context in self.outwards()):
+            return self.refuse_name(names[1], first)
+        for width in schema_widths(names):
+            table = names[width]
+            sources = [context.scope.source(table) for _, context in self.outwards()]
+            if any(source is not None and not source.is_table for source in sources):
+                return NameFault(f"'{table}' is an alias here, which is in no schema; write {'.'.join(names[width:])}")
+            return self.refuse_name(names[width + 1], table)
+        return self.refuse_name(first, None)
+
     def refuse_name(self, name: str, table: str | None) -> QueryError:
         """The error for a column that nothing visible has, with the nearest names."""
         if table is not None:
             return self._refuse_qualified(name, table)
         names = list(self.aliases)
-        for _, context in self._outwards():
+        for _, context in self.outwards():
             names += context.scope.column_names()
         if not names:
             return NameFault(f"there is no column '{name}': {self.clause} has no relation to take columns from")
@@ -353,7 +320,7 @@ class Context:
 
     def _refuse_qualified(self, name: str, table: str) -> QueryError:
         aliases: list[str] = []
-        for _, context in self._outwards():
+        for _, context in self.outwards():
             source = context.scope.source(table)
             if source is not None:
                 return NameFault(f"'{source.alias}' has no column '{name}'{_hint(name, source.names)}")

@@ -14,9 +14,8 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import BOOL, INT64
 from bireme.errors import ClauseFault, QueryError, SyntaxFault, Unsupported
-from bireme.frontend.sql.calls import is_stand_in
-from bireme.frontend.sql.context import Context, StandIns
-from bireme.frontend.sql.correlation import map_outer
+from bireme.frontend.sql.context import Context, Item, StandIns, is_stand_in
+from bireme.frontend.sql.correlation import map_outer, moved
 from bireme.frontend.sql.syntax import Node, check_arguments, located, span
 from bireme.plan import tree
 from bireme.plan.expr import Call, Case, Column, Expr, Literal, OuterColumn
@@ -24,15 +23,6 @@ from bireme.plan.relation import Aggregate, Rel
 from bireme.records import dataclass
 
 _SETS_MAX: Final = 4096
-
-
-@dataclass(slots=True)
-class Item:
-    """One output column of a select list, bound over the FROM clause and the stand-ins."""
-
-    name: str
-    expr: Expr
-    node: Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,15 +191,22 @@ def replacer(
                 missing(expr)  # type: ignore[arg-type]
             return expr
         if correlated:
-            expr = tree.with_plan(expr, lambda plan: map_outer(plan, outer))
+            expr = tree.with_plan(expr, lambda plan: map_outer(plan, outer, whole))
         return tree.map_operands(expr, replace)
 
     def outer(column: OuterColumn, level: int) -> Expr:
-        if column.depth != level:
-            return column
-        new = replace(Column(column.index, column.type))
-        assert isinstance(new, Column), "columns of groups are replaced by columns"
-        return OuterColumn(level, new.index, new.type)
+        return moved(replace(Column(column.index, column.type)), level) if column.depth == level else column
+
+    inside: dict[int, Mapping[Expr, Expr]] = {}
+
+    def whole(expr: Expr, level: int) -> Expr | None:
+        if level not in inside:
+            inside[level] = {
+                moved(old, level): moved(new, level)
+                for old, new in replacements.items()
+                if old.__class__ is not Literal
+            }
+        return inside[level].get(expr)
 
     return replace
 

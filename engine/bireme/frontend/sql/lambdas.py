@@ -13,9 +13,10 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import INT64, DataType
 from bireme.errors import ClauseFault, SyntaxFault, Unsupported
-from bireme.frontend.sql.context import Context, Handler
+from bireme.frontend.sql.context import Context
 from bireme.frontend.sql.lexemes import plain_name
 from bireme.frontend.sql.operators import part
+from bireme.frontend.sql.statement import Handler
 from bireme.frontend.sql.subquery import QUERIES
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.plan import functions

@@ -11,7 +11,7 @@ in a list, letters glued to a number. Each of these hides a slip of the writer, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import compress, pairwise
 from operator import attrgetter
 from types import SimpleNamespace
@@ -34,6 +34,10 @@ TOO_DEEP: Final = "the query is nested too deeply; split it with WITH, or write 
 _MARK: Final = "\ue000"
 # Where a slice has no start.
 NO_START: Final = _MARK
+# What `*COLUMNS(…)` calls.
+UNPACKED: Final = f"columns{_MARK}{_MARK}"
+# What is called with the list behind IN, which the parser would take for values in parentheses.
+LISTED: Final = _MARK
 _SYNTAX_OF_THEIR_OWN: Final = frozenset({"CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "IF", "CASE"})
 _INTERPRETED: Final = frozenset({*DuckDBParser.FUNCTIONS, *DuckDBParser.FUNCTION_PARSERS}) - _SYNTAX_OF_THEIR_OWN
 _NAMES: Final = frozenset(
@@ -56,6 +60,9 @@ _kind_of: Final[Callable[[Token], Any]] = attrgetter("token_type")
 def separate(tokens: list[Token]) -> tuple[list[Token], list[Any]]:
     """The tokens as DuckDB has them, and their kinds: `?::`, an operator elsewhere, is a parameter and a cast."""
     kinds = list(map(_kind_of, tokens))
+    if _T.IN in kinds and _T.L_BRACKET in kinds:
+        tokens = _with_lists_called(tokens)
+        kinds = list(map(_kind_of, tokens))
     if _T.QDCOLON not in kinds:
         return tokens, kinds
     separated: list[Token] = []
@@ -65,6 +72,25 @@ def separate(tokens: list[Token]) -> tuple[list[Token], list[Any]]:
             token = Token(_T.DCOLON, "::", token.line, token.col, token.start + 1, token.end)
         separated.append(token)
     return separated, list(map(_kind_of, separated))
+
+
+def _with_lists_called(tokens: list[Token]) -> list[Token]:
+    """The tokens with each list behind IN as the argument of a call."""
+    called: list[Token] = []
+    depths: list[int] = []
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        kind = token.token_type
+        starts = kind is _T.L_BRACKET and before is not None and before.token_type is _T.IN
+        if starts:
+            called += [_copy(token, _T.VAR, LISTED), _copy(token, _T.L_PAREN, "(")]
+            depths.append(0)
+        called.append(token)
+        if depths and kind in (_T.L_BRACKET, _T.R_BRACKET):
+            depths[-1] += 1 if kind is _T.L_BRACKET else -1
+            if depths[-1] == 0:
+                depths.pop()
+                called.append(_copy(token, _T.R_PAREN, ")"))
+    return tokens if depths else called
 
 
 # The kinds of tokens that may mean a change, and what must stand before them for that; None is anything.
@@ -92,7 +118,9 @@ def keep_names(tokens: Sequence[Token], kinds: Sequence[Any]) -> list[Token]:
         start = at + 1
         if kind is _T.L_PAREN:
             previous = tokens[at - 1]
-            if previous.text.upper() in _INTERPRETED and not _is_star_replace(kept):
+            if previous.text.upper() == "COLUMNS" and _is_unpacked(kept):
+                kept[-2:] = [_copy(previous, before, UNPACKED)]
+            elif previous.text.upper() in _INTERPRETED and not _is_star_replace(kept):
                 kept[-1] = _copy(previous, before, previous.text + _MARK)
         elif kind is _T.STRING:
             token = _copy(token, kind, _UNIT.sub(_MARK, token.text))
@@ -128,6 +156,14 @@ def _is_star_replace(kept: Sequence[Token]) -> bool:
     return kept[-1].token_type is _T.REPLACE and len(kept) > 1 and kept[-2].token_type in _BEFORE_STAR_REPLACE
 
 
+def _is_unpacked(kept: Sequence[Token]) -> bool:
+    """Whether a name has a star before it that begins an argument of a call or an element of a list."""
+    return len(kept) > 2 and kept[-2].token_type is _T.STAR and kept[-3].token_type in _BEFORE_UNPACKED
+
+
+_BEFORE_UNPACKED: Final = frozenset({_T.L_PAREN, _T.L_BRACKET, _T.COMMA})
+
+
 def _copy(token: Token, kind: Any, text: str) -> Token:
     return Token(kind, text, token.line, token.col, token.start, token.end)
 
@@ -142,52 +178,17 @@ def plain_name(name: str) -> str:
     return name.removesuffix(_MARK)
 
 
-# ------------------------------------------------------------------------------------------------ lists
+# ----------------------------------------------------------------------------------------------- checks
 
-_LIST_ENDS: Final = frozenset(
+_CLOSING: Final = {_T.L_PAREN: _T.R_PAREN, _T.L_BRACKET: _T.R_BRACKET, _T.L_BRACE: _T.R_BRACE}
+CLOSERS: Final = frozenset(_CLOSING.values())
+OPENERS: Final = frozenset(_CLOSING)
+LIST_ENDS: Final = frozenset(
     {
         _T.FROM, _T.WHERE, _T.GROUP_BY, _T.HAVING, _T.QUALIFY, _T.WINDOW, _T.ORDER_BY, _T.LIMIT, _T.OFFSET, _T.FETCH,
         _T.UNION, _T.EXCEPT, _T.INTERSECT, _T.SEMICOLON,
     }
 )  # fmt: skip
-_CLOSING: Final = {_T.L_PAREN: _T.R_PAREN, _T.L_BRACKET: _T.R_BRACKET, _T.L_BRACE: _T.R_BRACE}
-_CLOSERS: Final = frozenset(_CLOSING.values())
-_OPENERS: Final = frozenset(_CLOSING)
-_LIST_STARTS: Final = frozenset({_T.SELECT, _T.DISTINCT, _T.ALL})
-
-
-def select_items(tokens: Sequence[Token]) -> Iterator[Position]:
-    """The places of the items of all select lists, inner ones before those around them."""
-    depth = 0
-    lists: list[tuple[int, int]] = []  # of each open list: its depth, and where its current item starts
-    end = 0
-    started = False
-    for token in tokens:
-        kind = token.token_type
-        if kind in _CLOSERS:
-            depth -= 1
-        while lists and (depth < lists[-1][0] or (depth == lists[-1][0] and kind in _LIST_ENDS)):
-            yield Position(lists.pop()[1], end)
-        if started:
-            if kind in _LIST_STARTS:
-                end = token.end + 1
-                continue
-            lists.append((depth, token.start))
-            started = False
-        elif lists and kind is _T.COMMA and depth == lists[-1][0]:
-            yield Position(lists[-1][1], end)
-            started = bool(lists.pop())
-        if kind is _T.SELECT:
-            started = True
-        if kind in _OPENERS:
-            depth += 1
-        end = token.end + 1
-    while lists:
-        yield Position(lists.pop()[1], end)
-
-
-# ----------------------------------------------------------------------------------------------- checks
-
 # After these a list of keys must follow.
 _KEYED: Final = frozenset({_T.PARTITION_BY, _T.ORDER_BY, _T.GROUP_BY})
 _NO_KEY: Final = frozenset(
@@ -354,7 +355,7 @@ class _Checker:
             raise self.fault("something is missing behind this star", last)
 
 
-_AFTER_TABLE: Final = (_LIST_ENDS | {_T.R_PAREN, _T.COMMA, _T.JOIN, _T.INNER, _T.CROSS, _T.NATURAL}) - {_T.FROM}
+_AFTER_TABLE: Final = (LIST_ENDS | {_T.R_PAREN, _T.COMMA, _T.JOIN, _T.INNER, _T.CROSS, _T.NATURAL}) - {_T.FROM}
 _Rule = Callable[[_Checker, Token | None, Any, Token], None]
 _NEIGHBOURS: Final[dict[Any, _Rule]] = {
     _T.NUMBER: _Checker.after_number,
@@ -366,8 +367,8 @@ _NEIGHBOURS: Final[dict[Any, _Rule]] = {
     **dict.fromkeys(_KEYED, _Checker.after_keyed),
 }
 _TOKENS: Final[dict[Any, _Rule]] = {
-    **dict.fromkeys(_OPENERS, _Checker.opens),
-    **dict.fromkeys(_CLOSERS, _Checker.closes),
+    **dict.fromkeys(OPENERS, _Checker.opens),
+    **dict.fromkeys(CLOSERS, _Checker.closes),
     **dict.fromkeys(_CASE_WORDS, _Checker.case_word),
     **dict.fromkeys(_CONSTANTS, _Checker.constant),
     **dict.fromkeys(_PREFIXES, _Checker.prefix),

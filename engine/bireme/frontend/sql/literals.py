@@ -12,9 +12,10 @@ from bireme.data import types as t
 from bireme.data.exact_decimal import EXACT
 from bireme.data.types import DataType
 from bireme.errors import ArgumentFault, SyntaxFault, Unsupported
-from bireme.frontend.sql.context import Context, Handler
+from bireme.frontend.sql.context import Context
 from bireme.frontend.sql.lexemes import plain_text
 from bireme.frontend.sql.operators import part
+from bireme.frontend.sql.statement import Handler
 from bireme.frontend.sql.syntax import Node
 from bireme.plan import functions
 from bireme.plan.expr import Expr, Interval, Literal

@@ -9,10 +9,12 @@ from sqlglot import expressions as exp
 from bireme.data import types as t
 from bireme.data.node import replaced
 from bireme.errors import ClauseFault, SyntaxFault, Unsupported
-from bireme.frontend.sql.context import Context, Handler
+from bireme.frontend.sql.column_sets import bind_all
+from bireme.frontend.sql.context import Context
 from bireme.frontend.sql.lambdas import comprehension
 from bireme.frontend.sql.lexemes import NO_START
 from bireme.frontend.sql.operators import binary, part
+from bireme.frontend.sql.statement import Handler
 from bireme.frontend.sql.subquery import QUERIES, inner_query
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.frontend.sql.table_functions import checked_list
@@ -32,7 +34,7 @@ def array(node: Node, context: Context) -> Expr:
         return comprehension(items[0], context)
     if len(items) == 1 and isinstance(items[0], QUERIES) and not node.args.get("value_constructor"):
         return _rows(items[0], context)
-    return functions.scalar("list_value", [context.bind(item) for item in items])
+    return functions.scalar("list_value", bind_all(items, context))
 
 
 def _rows(query_node: Node, context: Context) -> Expr:

@@ -13,8 +13,10 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import BOOL, STRING, Kind
 from bireme.errors import ClauseFault, NameFault, SyntaxFault, Unsupported
-from bireme.frontend.sql.context import Context, Handler
-from bireme.frontend.sql.subquery import quantified, row
+from bireme.frontend.sql.context import Context
+from bireme.frontend.sql.members import compared_with_each, in_, quantifier
+from bireme.frontend.sql.statement import Handler
+from bireme.frontend.sql.subquery import row
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.frontend.sql.type_syntax import data_type
 from bireme.plan import functions
@@ -82,32 +84,14 @@ def comparison(function: str) -> Callable[[Node, Context], Expr]:
         left, right = node.args["this"], node.args["expression"]
         if left.__class__ in _COMPARISONS:
             raise SyntaxFault("comparisons cannot be chained; write a < b AND b < c, or put one in parentheses")
-        kind = right.__class__
-        if kind is exp.Any or kind is exp.All:
-            items = _spelt_list(right)
-            if items is not None:
-                return _in_items(left, function, items, context)
-            return quantified(left, function, right, context)
-        if left.__class__ is exp.Tuple or kind is exp.Tuple:
+        each = quantifier(right)
+        if each is not None:
+            return compared_with_each(left, function, each, context)
+        if left.__class__ is exp.Tuple or right.__class__ is exp.Tuple:
             return _compare_rows(left, function, right, context)
         return functions.scalar(function, (part(node, "this", context), part(node, "expression", context)))
 
     return bind_comparison
-
-
-def _spelt_list(node: Node) -> list[Node] | None:
-    """The elements of a list that is written out behind ANY."""
-    inner = node.args["this"]
-    while inner.__class__ is exp.Paren:
-        inner = inner.args["this"]
-    return list(inner.args.get("expressions") or []) if inner.__class__ is exp.Array else None
-
-
-def _in_items(left: Node, function: str, items: list[Node], context: Context) -> Expr:
-    """`x = ANY([…])` is IN."""
-    if function != "eq" or not items:
-        raise Unsupported("a list can be compared by = ANY only; combine other comparisons with OR and AND")
-    return functions.in_list(context.bind(left), [context.bind(item) for item in items])
 
 
 _ROW_COMPARISONS: Final = {
@@ -255,22 +239,6 @@ def cast(safe: bool) -> Callable[[Node, Context], Expr]:
     return bind_cast
 
 
-def in_(node: Node, context: Context) -> Expr:
-    args = node.args
-    query = args.get("query")
-    if query is not None:
-        check_arguments(node, {"this", "query"})
-        return quantified(args["this"], "eq", exp.Any(this=query), context)
-    items = args.get("expressions") or []
-    if not items:
-        raise SyntaxFault("IN needs at least one value")
-    if len(items) == 1 and items[0].__class__ is exp.Values:
-        return quantified(args["this"], "eq", exp.Any(this=items[0]), context)
-    if args["this"].__class__ is exp.Tuple:
-        return connect("or", [_compare_rows(args["this"], "eq", item, context) for item in items])
-    return functions.in_list(part(node, "this", context), [context.bind(item) for item in items])
-
-
 _COMPARISONS: Final[dict[type[Node], str]] = {
     exp.EQ: "eq",
     exp.NEQ: "ne",
@@ -326,5 +294,5 @@ HANDLERS: Final[dict[type[Node], Handler]] = {
     exp.If: (if_, frozenset({"this", "true", "false"})),
     exp.Cast: (cast(safe=False), frozenset({"this", "to"})),
     exp.TryCast: (cast(safe=True), frozenset({"this", "to", "safe"})),
-    exp.In: (in_, frozenset({"this", "query", "expressions"})),
+    exp.In: (in_, frozenset({"this", "query", "expressions", "field"})),
 }

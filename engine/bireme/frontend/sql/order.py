@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 from sqlglot import expressions as exp
 
 from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
+from bireme.frontend.sql.column_sets import bind_each, sets_in
 from bireme.frontend.sql.constants import row_count
-from bireme.frontend.sql.context import Block, Context
-from bireme.frontend.sql.grouping import Item, constant_position
+from bireme.frontend.sql.context import Block, Context, Item
+from bireme.frontend.sql.grouping import constant_position
+from bireme.frontend.sql.samples import first_share, percentage
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.plan.expr import Expr, SortKey
 from bireme.plan.relation import Limit, Rel, Sort
@@ -48,6 +51,9 @@ def bind_terms(node: Node | None, items: Sequence[Item], context: Context) -> li
 def _meant(node: Node, items: Sequence[Item], context: Context) -> list[Expr]:
     if is_all(node):
         return [item.expr for item in items]
+    sets = sets_in(node, context)
+    if sets:
+        return [expr for _, expr in bind_each(node, sets, context)]
     return [output_or_expression(node, items, context)]
 
 
@@ -81,44 +87,54 @@ class Range:
 
     limit: int | None
     offset: int
+    percent: Decimal | None = None
 
     @property
     def is_all(self) -> bool:
-        return self.limit is None and self.offset == 0
+        return self.limit is None and self.offset == 0 and self.percent is None
 
 
 def bind_range(node: Node, block: Block) -> Range:
     """The constants of LIMIT or FETCH, and OFFSET, of a query."""
     limit: int | None = None
+    percent: Decimal | None = None
     clause = node.args.get("limit")
     if clause is not None:
         if clause.__class__ is exp.Fetch:
             check_arguments(clause, {"direction", "count", "limit_options"})
             count = clause.args.get("count")
             limit = 1 if count is None else row_count(count, "FETCH", block)
+            if _is_percent(clause.args.get("limit_options")):
+                raise Unsupported("FETCH with PERCENT is not supported; write LIMIT n%")
         else:
             check_arguments(clause, {"expression", "limit_options"})
             expression = clause.args["expression"]
-            limit = None if is_all(expression) else row_count(expression, "LIMIT", block)
-        _check_options(clause.args.get("limit_options"))
+            if _is_percent(clause.args.get("limit_options")):
+                percent = percentage(expression, "LIMIT", block)
+            elif not is_all(expression):
+                limit = row_count(expression, "LIMIT", block)
     offset = 0
     clause = node.args.get("offset")
     if clause is not None:
         check_arguments(clause, {"expression"})
         offset = row_count(clause.args["expression"], "OFFSET", block) or 0
-    return Range(limit, offset)
+    return Range(limit, offset, percent)
 
 
-def _check_options(options: Node | None) -> None:
+def _is_percent(options: Node | None) -> bool:
+    """Whether LIMIT is of so many of a hundred rows."""
     if options is None:
-        return
-    if options.__class__ is not exp.LimitOptions or options.args.get("percent") or options.args.get("with_ties"):
-        raise Unsupported("LIMIT with PERCENT or WITH TIES is not supported")
+        return False
+    if options.__class__ is not exp.LimitOptions or options.args.get("with_ties"):
+        raise Unsupported("LIMIT and FETCH WITH TIES are not supported; filter by rank() in QUALIFY")
     check_arguments(options, {"percent", "with_ties", "rows"})
+    return bool(options.args.get("percent"))
 
 
 def sorted_rows(relation: Rel, keys: Sequence[SortKey], rows: Range) -> Rel:
     """The rows in order, and only those that the range leaves."""
+    if rows.percent is not None:
+        return first_share(Sort(relation, tuple(keys)) if keys else relation, rows.percent, rows.offset)
     if keys:
         return Sort(relation, tuple(keys), rows.limit, rows.offset)
     return relation if rows.is_all else Limit(relation, rows.limit, rows.offset)

@@ -44,6 +44,9 @@ _QUERY_STARTS: Final = frozenset(
         TokenType.DESCRIBE,
         TokenType.DESC,
         TokenType.SHOW,
+        TokenType.SUMMARIZE,
+        TokenType.PIVOT,
+        TokenType.UNPIVOT,
     }
 )
 _IDLE_MAX: Final = 4
@@ -159,8 +162,8 @@ def _check_start(tokens: list[Token], text: str) -> None:
     shows_other = first.token_type is TokenType.SHOW and [token.text.upper() for token in tokens[1:2]] != ["TABLES"]
     if shows_other or first.token_type not in _QUERY_STARTS:
         raise Unsupported(
-            f"only queries are offered here (SELECT, WITH, VALUES, FROM, DESCRIBE, SHOW TABLES), not "
-            f"{first.text.upper()}",
+            "only queries are offered here (SELECT, WITH, VALUES, FROM, PIVOT, UNPIVOT, DESCRIBE, SUMMARIZE, SHOW "
+            f"TABLES), not {first.text.upper()}",
             position=Position(first.start, first.end + 1),
             text=text,
         )

@@ -8,11 +8,11 @@ from sqlglot import expressions as exp
 
 from bireme.errors import QueryError, Unsupported
 from bireme.frontend.sql.catalog_statements import STATEMENTS
-from bireme.frontend.sql.context import Block, Context, Query
-from bireme.frontend.sql.grouping import Item
+from bireme.frontend.sql.context import Block, Context, Item
 from bireme.frontend.sql.order import bind_range, bind_terms, sorted_rows
 from bireme.frontend.sql.scope import Scope, Source
 from bireme.frontend.sql.select import bind_select
+from bireme.frontend.sql.statement import Query
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.frontend.sql.tables import bind_unused, values, with_tables
 from bireme.plan.expr import Column, SortKey
@@ -52,6 +52,10 @@ def _bind(node: Node, block: Block) -> Query:
         return _ordered(values(node, block), node, block)
     if kind is exp.Table:
         return _ordered(_whole_table(node, block), node, block)
+    if kind is exp.Pivot:
+        from bireme.frontend.sql.pivots import statement as pivoted
+
+        return pivoted(node, block)
     statement = STATEMENTS.get(kind)
     if statement is not None:
         return statement(node, block)

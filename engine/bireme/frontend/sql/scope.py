@@ -20,9 +20,23 @@ from bireme.records import dataclass
 _NAMES_KEPT_MAX: Final = 256
 
 
+# What may stand before the name of a table: the schema, the catalog, or both. They are DuckDB's for what is in memory.
+SCHEMAS: Final = frozenset({("memory", "main"), ("main",), ("memory",)})
+
+
+def schema_widths(names: Sequence[str]) -> Iterator[int]:
+    """How many of the lower-case names before that of a table and of its column may be a schema and its catalog."""
+    for width in (2, 1):
+        if len(names) >= width + 2 and tuple(names[:width]) in SCHEMAS:
+            yield width
+
+
 @dataclass(slots=True)
 class Source:
-    """One relation of a FROM clause: `alias` as written, and its columns, which start at `offset`."""
+    """One relation of a FROM clause: `alias` as written, and its columns, which start at `offset`.
+
+    `is_table` says that it is a table under its own name, before which a schema may stand.
+    """
 
     alias: str
     names: tuple[str, ...]
@@ -31,15 +45,16 @@ class Source:
     key: str
     lookup: Mapping[str, int]
     repeated: Set[str]
+    is_table: bool = False
 
     @classmethod
-    def of(cls, alias: str, names: tuple[str, ...], types: tuple[DataType, ...]) -> Source:
+    def of(cls, alias: str, names: tuple[str, ...], types: tuple[DataType, ...], is_table: bool = False) -> Source:
         lookup, repeated = _places(names)
-        return cls(alias, names, types, 0, alias.lower(), lookup, repeated)
+        return cls(alias, names, types, 0, alias.lower(), lookup, repeated, is_table)
 
     def at(self, offset: int) -> Source:
         """The same columns, further right."""
-        return Source(self.alias, self.names, self.types, offset, self.key, self.lookup, self.repeated)
+        return Source(self.alias, self.names, self.types, offset, self.key, self.lookup, self.repeated, self.is_table)
 
     def find(self, name: str) -> int | None:
         """The position, counted over the whole scope, of the column with the lower-case `name`."""
@@ -127,11 +142,15 @@ class Scope:
 
     def star(self) -> Iterator[tuple[str, int]]:
         """The columns of `*`: name and position, columns merged by USING once."""
+        for name, _, position in self.star_places():
+            if position is not None:
+                yield name, position
+
+    def star_places(self) -> Iterator[tuple[str, int, int | None]]:
+        """The columns of all relations: name, own position, and the one in `*`, None where USING has merged it away."""
         for source in self.sources:
             for index, name in enumerate(source.names, start=source.offset):
-                position = self.shown.get(index, index)
-                if position is not None:
-                    yield name, position
+                yield name, index, self.shown.get(index, index)
 
     def column_names(self) -> list[str]:
         """All column names, for hints."""

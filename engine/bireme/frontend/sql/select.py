@@ -15,11 +15,14 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import INT64
 from bireme.errors import ClauseFault, QueryError
-from bireme.frontend.sql.context import Block, Context, Query, StandIns
-from bireme.frontend.sql.grouping import Item, Keys, aggregate, bind_group, refuse_ungrouped, replacer
+from bireme.frontend.sql.column_sets import bind_condition, bind_each, name_given, sets_in
+from bireme.frontend.sql.context import Block, Context, Item, StandIns
+from bireme.frontend.sql.grouping import Keys, aggregate, bind_group, refuse_ungrouped, replacer
 from bireme.frontend.sql.joins import from_clause
 from bireme.frontend.sql.order import Range, Term, bind_range, bind_terms, output_or_expression, sorted_rows
-from bireme.frontend.sql.stars import expand
+from bireme.frontend.sql.samples import sampled
+from bireme.frontend.sql.stars import expand, star_of
+from bireme.frontend.sql.statement import Query
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.frontend.sql.tables import Bound
 from bireme.frontend.sql.windows import named_windows
@@ -31,7 +34,7 @@ from bireme.records import dataclass
 SELECT: Final = frozenset(
     {
         "with_", "expressions", "distinct", "from_", "joins", "where", "group", "having", "qualify", "windows",
-        "order", "limit", "offset",
+        "order", "limit", "offset", "sample",
     }
 )  # fmt: skip
 
@@ -67,6 +70,9 @@ def bind_select(node: Node, block: Block) -> Query:
     """Binds a SELECT whose WITH clause is in `block` already."""
     check_arguments(node, SELECT)
     bound = from_clause(node, block)
+    sample = node.args.get("sample")
+    if sample is not None:
+        bound = bound._replace(relation=sampled(bound.relation, sample, block))
     aliases = _aliases(node)
     relation = bound.relation
     where = node.args.get("where")
@@ -103,6 +109,8 @@ def _condition(node: Node, context: Context) -> Expr:
     check_arguments(node, {"this"})
     inner = node.args["this"]
     try:
+        if context.clause == "WHERE":
+            return bind_condition(inner, context, "WHERE")
         return functions.truth(context.bind(inner), context.clause)
     except QueryError as error:
         located(error, inner, context.statement.text)
@@ -154,9 +162,11 @@ def _items(node: Node, context: Context) -> Iterator[Item]:
     text = context.statement.text
     for entry in node.args["expressions"]:
         kind = entry.__class__
-        if kind is exp.Star or (kind is exp.Column and entry.args.get("this").__class__ is exp.Star):
+        several = star_of(entry) is not None
+        sets = [] if several else sets_in(entry, context)
+        if several or sets:
             try:
-                yield from expand(entry, context)
+                yield from _of_set(entry, sets, context) if sets else expand(entry, context)
             except QueryError as error:
                 located(error, entry, text)
                 raise
@@ -170,6 +180,19 @@ def _items(node: Node, context: Context) -> Iterator[Item]:
         else:
             expr = context.bind(entry)
             yield Item(_name(entry, expr, context), expr, entry)
+
+
+def _of_set(entry: Node, sets: Sequence[Node], context: Context) -> Iterator[Item]:
+    """The columns of an expression with COLUMNS in it, called as those are, or all by its alias."""
+    if entry.__class__ is not exp.Alias:
+        for name, expr in bind_each(entry, sets, context):
+            yield Item(name, expr, entry)
+        return
+    check_arguments(entry, {"this", "alias"})
+    alias = entry.args["alias"].name
+    for name, expr in bind_each(entry.args["this"], sets, context):
+        yield Item(name_given(alias, name, sets[0]), expr, entry)
+    context.aliases[alias.lower()] = None
 
 
 def _name(node: Node, expr: Expr, context: Context) -> str:

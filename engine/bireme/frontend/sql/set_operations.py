@@ -11,12 +11,15 @@ from typing import Final
 
 from sqlglot import expressions as exp
 
+from bireme.data.types import DataType
 from bireme.errors import ClauseFault, NameFault
-from bireme.frontend.sql.context import Block, Query
-from bireme.frontend.sql.subquery import with_types
+from bireme.frontend.sql.context import Block
+from bireme.frontend.sql.statement import Query
+from bireme.frontend.sql.subquery import columns_made, with_types
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.plan import functions
 from bireme.plan.expr import WHOLE_PARTITION, Column, Expr, Literal, WindowCall
+from bireme.plan.functions.untyped import closed, open_type
 from bireme.plan.relation import Aggregate, Join, JoinKind, Project, Rel, Union, Window
 
 SET_OPERATION: Final = frozenset({"this", "expression", "distinct", "by_name", "with_", "order", "limit", "offset"})
@@ -64,8 +67,15 @@ def _aligned(queries: Sequence[Query]) -> list[Query]:
                 f"the sides of a set operation have {len(first.types)} and {len(query.types)} columns; "
                 "both need the same number"
             )
-    kinds = [functions.common_type(list(column)) for column in zip(*(query.types for query in queries), strict=True)]
+    opened = [open_types(query) for query in queries]
+    kinds = [closed(functions.common_type(list(column))) for column in zip(*opened, strict=True)]
     return [Query(with_types(query, kinds), first.names, tuple(kinds)) for query in queries]
+
+
+def open_types(query: Query) -> list[DataType]:
+    """The types of a query's columns, open where it only makes lists without values (`functions.untyped`)."""
+    made = columns_made(query.relation)
+    return list(query.types) if made is None else [open_type(expr) for expr in made.exprs]
 
 
 def _by_name(queries: Sequence[Query]) -> list[Query]:

@@ -9,9 +9,10 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import STRING
 from bireme.errors import SyntaxFault, Unsupported
-from bireme.frontend.sql.context import Context, Handler
+from bireme.frontend.sql.context import Context
 from bireme.frontend.sql.lexemes import plain_name
 from bireme.frontend.sql.operators import field_named, part, path
+from bireme.frontend.sql.statement import Handler
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.plan import functions
 from bireme.plan.expr import Expr, Literal

@@ -12,13 +12,15 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import DataType
 from bireme.errors import ClauseFault, SyntaxFault, Unsupported
-from bireme.frontend.sql.context import Block, Context, Handler, Query
+from bireme.frontend.sql.context import Block, Context
+from bireme.frontend.sql.statement import Handler, Query
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.plan import functions
 from bireme.plan.expr import Column, Exists, Expr, QuantifiedSubquery, Quantifier, ScalarSubquery
 from bireme.plan.functions.order_keys import order_key
+from bireme.plan.functions.untyped import retyped
 from bireme.plan.relation import Project, Rel
-from bireme.plan.tree import all_columns
+from bireme.plan.tree import all_columns, substitute
 
 QUERIES: Final = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
 
@@ -91,9 +93,25 @@ def with_types(query: Query, kinds: Sequence[DataType]) -> Rel:
     """The relation of a query with its columns cast to `kinds`."""
     if all(kind is own for kind, own in zip(kinds, query.types, strict=True)):
         return query.relation
+    made = columns_made(query.relation)
+    if made is not None and any(map(retyped, made.exprs, kinds)):
+        exprs = [retyped(expr, kind) or expr for expr, kind in zip(made.exprs, kinds, strict=True)]
+        rows = Project(made.input, tuple(exprs), query.names)
+        return with_types(Query(rows, query.names, tuple([expr.type for expr in exprs])), kinds)
     columns = [Column(index, own) for index, own in enumerate(query.types)]
     exprs = [functions.cast(column, kind) for column, kind in zip(columns, kinds, strict=True)]
     return Project(query.relation, tuple(exprs), query.names)
+
+
+def columns_made(relation: Rel) -> Project | None:
+    """One projection for those that a relation ends with; None where it ends with none."""
+    if not isinstance(relation, Project):
+        return None
+    while isinstance(relation.input, Project):
+        inner = relation.input
+        exprs = tuple([substitute(expr, inner.exprs) for expr in relation.exprs])
+        relation = Project(inner.input, exprs, relation.names)
+    return relation
 
 
 # Everything that a query can have; `query` checks it when it binds the node.

@@ -98,13 +98,13 @@ def located(error: QueryError, node: Node, text: str) -> QueryError:
     """Puts the place of `node` on an error that has none yet."""
     if error.position is None:
         place = span(node)
-        error.located(None if place is None else _closed(place, text), text)
+        error.located(None if place is None else closed(place, text), text)
     elif error.text is None:
         error.text = text
     return error
 
 
-def _closed(place: Position, text: str) -> Position:
+def closed(place: Position, text: str) -> Position:
     """A place that ends inside parentheses, up to where they close.
 
     Only the names and literals inside a call have places; its closing parentheses follow them.

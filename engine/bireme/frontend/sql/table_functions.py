@@ -15,8 +15,9 @@ from bireme.frontend.files import paths_name
 from bireme.frontend.series import FUNCTIONS, series_name
 from bireme.frontend.sql.calls import read_call
 from bireme.frontend.sql.constants import whole_number
-from bireme.frontend.sql.context import Block, Context, Query
+from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.scope import Scope
+from bireme.frontend.sql.statement import Query
 from bireme.frontend.sql.syntax import Node, check_arguments, span
 from bireme.plan import functions
 from bireme.plan.expr import Call, Expr, Interval, Literal, OuterColumn, ScalarSubquery

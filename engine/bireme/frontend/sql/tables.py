@@ -13,10 +13,12 @@ from bireme.data.schema import Schema
 from bireme.data.types import Field
 from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
 from bireme.frontend.files import paths_named, stem
-from bireme.frontend.sql.context import Block, Context, Query
+from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.correlation import deepen
 from bireme.frontend.sql.lexemes import plain_name
-from bireme.frontend.sql.scope import Scope, Source
+from bireme.frontend.sql.samples import sampled
+from bireme.frontend.sql.scope import SCHEMAS, Scope, Source
+from bireme.frontend.sql.statement import Query
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.frontend.sql.table_functions import table_function, unnest
 from bireme.plan import functions
@@ -54,6 +56,13 @@ _ALIAS: Final = frozenset({"this", "columns"})
 
 def relation(node: Node, block: Block) -> Bound:
     """Binds one relation of a FROM clause, joins inside parentheses included."""
+    sample = node.args.get("sample")
+    if sample is not None:
+        whole = node.copy()
+        whole.set("sample", None)
+        return _sampled(relation(whole, block), sample, block)
+    if node.args.get("pivots"):
+        return _pivoted(node, block)
     try:
         kind = node.__class__
         if kind is exp.Table:
@@ -84,6 +93,30 @@ def relation(node: Node, block: Block) -> Bound:
         raise
 
 
+def _pivoted(node: Node, block: Block) -> Bound:
+    """A relation with PIVOT or UNPIVOT behind it."""
+    from bireme.frontend.sql.pivots import clause
+
+    pivots = node.args["pivots"]
+    try:
+        if len(pivots) > 1:
+            raise Unsupported("several PIVOT behind each other are not supported; put each in a subquery")
+        whole = node.copy()
+        whole.set("pivots", None)
+        return _aliased(clause(whole, pivots[0], block), pivots[0].args.get("alias"))
+    except QueryError as error:
+        located(error, node, block.statement.text)
+        raise
+
+
+def _sampled(bound: Bound, node: Node, block: Block) -> Bound:
+    try:
+        return bound._replace(relation=sampled(bound.relation, node, block))
+    except QueryError as error:
+        located(error, node, block.statement.text)
+        raise
+
+
 def _named(node: Node, block: Block) -> Bound:
     name_node, alias = node.args["this"], node.args.get("alias")
     if name_node.__class__ is exp.Values:
@@ -94,26 +127,28 @@ def _named(node: Node, block: Block) -> Bound:
         raise Unsupported(f"'{name_node.key}': this table function is not supported; register files as tables by name")
     name = name_node.args["this"]
     parts = [part.name for part in (node.args.get("catalog"), node.args.get("db")) if part is not None]
-    if parts:
-        name = ".".join([*parts, name])
     common = block.tables.get(name.lower()) if not parts else None
     if common is not None:
         return _aliased(_common(common, block), alias, common.name)
-    table = block.statement.table(name)
+    table = block.statement.table(".".join([*parts, name]))
+    if table is None and tuple([part.lower() for part in parts]) in SCHEMAS:
+        table = block.statement.table(name)
     if table is None:
+        name = ".".join([*parts, name])
         known = [*[entry.name for entry in block.tables.values()], *block.statement.catalog.names()]
         raise NameFault(f"there is no table '{name}'{functions.suggest(name, known)}")
     schema = table.schema
-    own_name = name_node.args["this"] if paths_named(table.name) is None else stem(table.name)
-    return _aliased(Query(table.scan(), schema.names, schema.types), alias, own_name)
+    is_named = paths_named(table.name) is None
+    own_name = name_node.args["this"] if is_named else stem(table.name)
+    return _aliased(Query(table.scan(), schema.names, schema.types), alias, own_name, is_named)
 
 
-def _aliased(query: Query, alias: Node | None, name: str = "") -> Bound:
+def _aliased(query: Query, alias: Node | None, name: str = "", is_table: bool = False) -> Bound:
     names = query.names
     if alias is not None:
         check_arguments(alias, _ALIAS)
         if alias.args.get("this") is not None:
-            name = plain_name(alias.args["this"].name)
+            name, is_table = plain_name(alias.args["this"].name), False
         columns = alias.args.get("columns")
         if columns:
             try:
@@ -121,7 +156,7 @@ def _aliased(query: Query, alias: Node | None, name: str = "") -> Bound:
             except QueryError as error:
                 located(error, alias, "")
                 raise
-    return Bound(query.relation, Scope.of(Source.of(name, names, query.types)))
+    return Bound(query.relation, Scope.of(Source.of(name, names, query.types, is_table)))
 
 
 def _of_function(query: Query, alias: Node | None, name: str) -> Bound:
@@ -161,7 +196,10 @@ def _parenthesized(node: Node, block: Block) -> Bound:
 def _common(common: CommonTable, block: Block) -> Query:
     """The query of a common table, for use in `block`, which may be a subquery inside the one that defines it."""
     if common.recursive:
-        raise Unsupported(f"WITH RECURSIVE is not supported: '{common.name}' reads itself")
+        raise Unsupported(
+            f"WITH RECURSIVE is not supported: '{common.name}' reads itself; for numbers or points in time use range, "
+            "for a known depth join as often, else run the query from your program until it adds no row"
+        )
     query = _bind_common(common)
     if common.block.reach == 0:
         return query

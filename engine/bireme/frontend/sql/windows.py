@@ -9,7 +9,9 @@ from sqlglot import expressions as exp
 
 from bireme.errors import ClauseFault, NameFault, Unsupported
 from bireme.frontend.sql.calls import aggregate_arguments, located_call, sort_keys, unknown_function
-from bireme.frontend.sql.context import Context, Handler
+from bireme.frontend.sql.column_sets import bind_condition
+from bireme.frontend.sql.context import Context
+from bireme.frontend.sql.statement import Handler
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.plan import functions
 from bireme.plan.expr import (
@@ -17,6 +19,7 @@ from bireme.plan.expr import (
     WHOLE_PARTITION,
     Bound,
     BoundKind,
+    Exclusion,
     Expr,
     Frame,
     FrameUnit,
@@ -47,9 +50,11 @@ def window(node: Node, context: Context) -> Expr:
     name = _OF_FRAMES.get(name, name)
     if read.ignore_nulls and functions.is_aggregate(name) and name != "any_value":
         raise Unsupported("IGNORE NULLS in an aggregate is not supported; use FILTER (WHERE x IS NOT NULL)")
-    condition = functions.truth(inner.bind(read.filter), "FILTER") if read.filter is not None else None
+    condition = bind_condition(read.filter, inner, "FILTER") if read.filter is not None else None
     call = functions.window(name, args, distinct=read.distinct, filter=condition)
     partition, order, frame = definition(node, inner)
+    if call.distinct and frame.exclusion is not Exclusion.NOTHING:
+        raise Unsupported("DISTINCT over a frame with EXCLUDE is not supported; take distinct rows in a subquery")
     made = WindowCall(call, partition, order, frame, read.ignore_nulls)
     stand_ins = context.stand_ins
     column = stand_ins.windows.get(made)
@@ -110,7 +115,7 @@ def named_windows(nodes: list[Node]) -> dict[str, Node]:
 
 
 def _frame(spec: Node, order: tuple[SortKey, ...], context: Context) -> Frame:
-    check_arguments(spec, {"kind", "start", "start_side", "end", "end_side"})
+    check_arguments(spec, {"kind", "start", "start_side", "end", "end_side", "exclude"})
     args = spec.args
     unit = FrameUnit(args["kind"].lower())
     start = _bound(args.get("start"), args.get("start_side"), context)
@@ -119,7 +124,19 @@ def _frame(spec: Node, order: tuple[SortKey, ...], context: Context) -> Frame:
     else:
         end = _bound(args["end"], args.get("end_side"), context)
     _check_frame(unit, start, end, order)
-    return Frame(unit, start, end)
+    return Frame(unit, start, end, _exclusion(args.get("exclude")))
+
+
+def _exclusion(node: Node | None) -> Exclusion:
+    if node is None:
+        return Exclusion.NOTHING
+    words = node.name.lower()
+    if node.__class__ is not exp.Var or words not in _EXCLUSIONS:
+        raise ClauseFault("EXCLUDE of a frame takes CURRENT ROW, GROUP, TIES or NO OTHERS")
+    return _EXCLUSIONS[words]
+
+
+_EXCLUSIONS: Final = {each.value: each for each in Exclusion}
 
 
 def _bound(value: Any, side: str | None, context: Context) -> Bound:

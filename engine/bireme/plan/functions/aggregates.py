@@ -20,7 +20,6 @@ from bireme.data.types import (
     INT8,
     INT32,
     INT64,
-    INTERVAL,
     NULL,
     STRING,
     TIMESTAMP,
@@ -34,6 +33,7 @@ from bireme.errors import TypeFault
 from bireme.plan.expr import Aggregation, Expr, Literal
 from bireme.plan.functions.casting import cast, coerce
 from bireme.plan.functions.order_keys import has_order, order_key
+from bireme.plan.functions.quantiles import fractions, interpolated
 from bireme.plan.functions.registry import AggregateFunction, Args, wrong_arguments
 
 Binder = Callable[[Args], Aggregation]
@@ -154,33 +154,22 @@ def _doubles(name: str, doc: str, *aliases: str, count: int = 1, result: DataTyp
 # ------------------------------------------------------------------------------------------ quantiles
 
 
-def _interpolated(kind: DataType) -> DataType:
-    """The type of a value between two values."""
-    if kind is HUGEINT:
-        return FLOAT64
-    if kind.kind is Kind.DECIMAL or kind.is_float or kind in (STRING, INTERVAL, TIMESTAMP):
-        return kind
-    return TIMESTAMP if kind is DATE else FLOAT64 if kind.is_numeric else kind
-
-
 def _quantile(name: str, doc: str, *aliases: str, interpolates: bool) -> AggregateFunction:
-    signatures = (f"{name}(any, double constant)",)
+    signatures = (f"{name}(any, double constant)", f"{name}(any, list of double constants) → list")
 
     def bind(args: Args) -> Aggregation:
         if len(args) != 2 or args[0].type.is_nested:
             raise wrong_arguments(name, args, signatures)
-        arg, fraction = _typed(args[0]), coerce(args[1], FLOAT64)
-        if not isinstance(fraction, Literal):
-            raise TypeFault(f"the fraction of {name} must be a constant")
-        result = _interpolated(arg.type) if interpolates else arg.type
-        return Aggregation(name, (arg, fraction), result)
+        arg = _typed(args[0])
+        fraction, result = fractions(name, args[1]), interpolated(arg.type) if interpolates else arg.type
+        return Aggregation(name, (arg, fraction), list_of(result) if fraction.type.is_nested else result)
 
     return AggregateFunction(name, bind, signatures, doc, aliases)
 
 
 def _median() -> AggregateFunction:
     signatures = ("median(any)",)
-    bind = _one("median", signatures, _is_plain, lambda arg: Aggregation("median", (arg,), _interpolated(arg.type)))
+    bind = _one("median", signatures, _is_plain, lambda arg: Aggregation("median", (arg,), interpolated(arg.type)))
     return AggregateFunction("median", bind, signatures, "The value in the middle.")
 
 
@@ -285,6 +274,7 @@ AGGREGATES: Final = (
     _doubles("kurtosis_pop", "The excess kurtosis of all values."),
     _doubles("sem", "The standard error of the mean."),
     _doubles("product", "The product of all values."),
+    _doubles("mad", "The median of how far the values are from their median."),
     _median(),
     _quantile(
         "quantile_cont",
@@ -293,7 +283,12 @@ AGGREGATES: Final = (
         interpolates=True,
     ),
     _quantile(
-        "quantile_disc", "The value at a fraction of the order.", "percentile_disc", "quantile", interpolates=False
+        "quantile_disc",
+        "The value at a fraction of the order.",
+        "percentile_disc",
+        "quantile",
+        "approx_quantile",
+        interpolates=False,
     ),
     replace(_typed_by("mode", "The most frequent value; of several the first.", _same, has_order), ignores_order=False),
     _typed_by("entropy", "The entropy of the values, in bits.", lambda _: FLOAT64, _is_plain),

@@ -30,6 +30,7 @@ from bireme.data.types import (
 from bireme.errors import ConversionFault, TypeFault
 from bireme.plan.expr import Cast, Expr, Literal
 from bireme.plan.functions.conversion import convert, converter, field_places, integer_range, is_row, texts_of
+from bireme.plan.functions.untyped import closed, open_type, retyped
 
 # Digits that every value of an integer type fits in.
 _INTEGER_DIGITS: Final = {
@@ -50,9 +51,12 @@ def cast(expr: Expr, target: DataType, safe: bool = False) -> Expr:
     """
     if expr.type is target:
         return expr
+    open_list = retyped(expr, target)
+    if open_list is not None:
+        return open_list
     if converter(expr.type, target) is None:
         raise TypeFault(f"there is no cast from {expr.type} to {target}")
-    if isinstance(expr, Literal):
+    if isinstance(expr, Literal) and (expr.value is None or not target.is_nested):
         try:
             return Literal(convert(expr.value, expr.type, target), target)
         except ConversionFault:
@@ -111,7 +115,7 @@ def coerce(expr: Expr, target: DataType) -> Expr:
         adapted = adapt(expr, target)
         if adapted is not None:
             return adapted
-    if widens(source, target):
+    if widens(source, target) or retyped(expr, target) is not None:
         return cast(expr, target)
     raise TypeFault(f"expected {target}, not {source}; write cast(… as {target}) if that is meant")
 
@@ -121,7 +125,7 @@ def is_coercible(expr: Expr, target: DataType) -> bool:
     if expr.type is target or widens(expr.type, target):
         return True
     if not isinstance(expr, Literal):
-        return False
+        return retyped(expr, target) is not None
     if expr.type is STRING:
         return not target.is_nested
     return adapt(expr, target) is not None
@@ -300,7 +304,7 @@ def unified_type(exprs: Sequence[Expr], place: str, *, compared: bool = False) -
     Values keep the decimal places that a constant is written with; what is only `compared` needs no zeros.
     """
     try:
-        common = common_type([expr.type for expr in exprs if not isinstance(expr, Literal)])
+        common = closed(common_type([open_type(expr) for expr in exprs if not isinstance(expr, Literal)]))
         constants = [expr for expr in exprs if isinstance(expr, Literal) and expr.value is not None]
         numbers = [constant for constant in constants if constant.type is not STRING]
         for constant in numbers:

@@ -92,7 +92,12 @@ def _same(value: Any) -> Any:
 
 
 def _list_converter(source: DataType, target: DataType) -> Converter | None:
-    """Lists element by element."""
+    """Lists element by element, those of texts that are written as a text, too."""
+    if source.kind is Kind.STRING:
+        read = converter(source, target.children[0].type)
+        if read is None:
+            return None
+        return lambda text: [None if part is None else read(part) for part in texts.read_list(text)]
     if source.kind is not Kind.LIST:
         return None
     each = converter(source.children[0].type, target.children[0].type)

@@ -76,10 +76,15 @@ _DOUBLES: Final = (
     ("list_var_pop", "The variance of a population.", ()),
     ("list_product", "The product.", ()),
     ("list_sem", "The standard error of the mean.", ()),
+    ("list_mad", "The median of how far the values are from their median.", ()),
+    ("list_skewness", "The skewness of a sample.", ()),
+    ("list_kurtosis", "The excess kurtosis of a sample.", ()),
+    ("list_kurtosis_pop", "The excess kurtosis of all values.", ()),
 )
 _SUMMARIES: Final = (
     *[_summary(name, doc, _is_number, _double, aliases=aliases) for name, doc, aliases in _DOUBLES],
     _summary("list_median", "The value in the middle.", _has_middle, _middle),
+    _summary("list_entropy", "The entropy of the values, in bits.", has_order, result=lambda _: FLOAT64),
     _summary("list_mode", "The most frequent value, of several the first.", has_order),
     _summary("list_any_value", "The first value that is not NULL.", lambda _: True),
     _summary("list_bool_and", "Whether all values are TRUE.", lambda kind: kind is BOOL),

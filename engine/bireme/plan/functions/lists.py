@@ -14,6 +14,7 @@ from bireme.plan.expr import Call, Case, Cast, Expr, Literal
 from bireme.plan.functions.casting import cast, coerce, unify
 from bireme.plan.functions.order_keys import has_order
 from bireme.plan.functions.registry import Args, NullRule, ScalarFunction, is_null, overloaded, wrong_arguments
+from bireme.plan.functions.untyped import empty_list, open_type, retyped
 
 _DIGITS_MAX: Final = 38
 
@@ -29,14 +30,13 @@ def is_list(expr: Expr) -> bool:
 
 def as_list(expr: Expr, kind: DataType) -> Expr:
     """A list, its elements converted where they are of another type."""
-    return expr if expr.type is kind else Cast(expr, kind)
+    return expr if expr.type is kind else retyped(expr, kind) or Cast(expr, kind)
 
 
 def list_value(args: Args) -> Expr:
     """`[a, b, …]`: a list of values of one type."""
     if not args:
-        nothing = Call("list_value", (Literal(None, INT32),), list_of(INT32))
-        return Call("list_slice", (nothing, Literal(1, INT64), Literal(0, INT64)), nothing.type)
+        return empty_list(list_of(INT32))
     values = unify(args, "a list")
     if values[0].type is NULL:
         values = tuple([Literal(None, INT32) for _ in values])
@@ -76,7 +76,7 @@ def _with_element(name: str, doc: str, result: DataType, *aliases: str, nulls: N
             raise wrong_arguments(name, args, signatures)
         if is_null(args[0]):
             return Literal(None, result)
-        sample, value = unify((Literal(None, element(args[0].type)), args[1]), name)
+        sample, value = unify((Literal(None, element(open_type(args[0]))), args[1]), name)
         kind = sample.type if sample.type is not NULL else element(args[0].type)
         return Call(name, (as_list(args[0], list_of(kind)), coerce(value, kind)), result)
 
@@ -117,7 +117,8 @@ def joined(args: Args) -> Expr:
 
 
 def _common(lists: list[Expr]) -> DataType:
-    return unify([_a_value(element(arg.type)) for arg in lists], "a list")[0].type
+    kind = unify([_a_value(element(open_type(arg))) for arg in lists], "a list")[0].type
+    return INT32 if kind is NULL else kind
 
 
 def _a_value(kind: DataType) -> Expr:
@@ -253,7 +254,10 @@ FUNCTIONS: Final = (
     ),
     _of_list("list_length", "How many elements the list has.", lambda _: INT64, "array_length", "cardinality"),
     _of_list("list_distinct", "The different elements that are not NULL.", _same_list, "array_distinct", ordered=True),
-    _of_list("list_unique", "How many different elements there are.", lambda _: UINT64, "array_unique", ordered=True),
+    _of_list(
+        "list_unique", "How many different elements there are.", lambda _: UINT64, "array_unique",
+        "list_approx_count_distinct", "array_approx_count_distinct", ordered=True,
+    ),
     _of_list("list_reverse", "The elements in the opposite order.", _same_list, "array_reverse"),
     _of_list("list_min", "The least element.", _same, "array_min", nulls=NullRule.ADDS, ordered=True),
     _of_list("list_max", "The greatest element.", _same, "array_max", nulls=NullRule.ADDS, ordered=True),

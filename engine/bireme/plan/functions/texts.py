@@ -316,3 +316,55 @@ def read_binary(text: str) -> bytes:
     if _BLOB_PARTS.sub("", text):
         raise ValueError(r"a blob: behind a backslash stand x and two hexadecimal digits")
     return plain.encode("latin-1")
+
+
+# -------------------------------------------------------------------------------------------------- lists
+
+_LIST_PART: Final = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[][(){},]|[^]['"(){},]+""", re.DOTALL)
+_BEHIND_BACKSLASH: Final = re.compile(r"\\(.)", re.DOTALL)
+_CLOSED_BY: Final = {"[": "]", "(": ")", "{": "}"}
+
+
+def read_list(text: str) -> list[str | None]:
+    """The elements of a list as a cast to VARCHAR writes it; quotes around parts of an element fall away.
+
+    Lists, structs and rows inside stay as they are written. ValueError for a text that is no list.
+    """
+    body = text.strip()
+    if len(body) < 2 or body[0] != "[" or body[-1] != "]":
+        raise ValueError("a list stands in brackets")
+    elements: list[str | None] = []
+    parts: list[str] = []
+    open_ends: list[str] = []
+    at = 1
+    while at < len(body) - 1:
+        match = _LIST_PART.match(body, at, len(body) - 1)
+        if match is None:
+            raise ValueError("a quote is not closed")
+        part, at = match[0], match.end()
+        if part == "," and not open_ends:
+            elements.append(_element(parts))
+            parts = []
+            continue
+        _open_or_close(part, open_ends)
+        parts.append(part)
+    if open_ends:
+        raise ValueError(f"{open_ends[-1]!r} is missing")
+    return [*elements, _element(parts)] if elements or "".join(parts).strip() else elements
+
+
+def _open_or_close(part: str, open_ends: list[str]) -> None:
+    if part in _CLOSED_BY:
+        open_ends.append(_CLOSED_BY[part])
+    elif len(part) == 1 and part in "])}" and (not open_ends or open_ends.pop() != part):
+        raise ValueError(f"{part!r} closes nothing")
+
+
+def _element(parts: list[str]) -> str | None:
+    written = "".join(parts).strip()
+    if written.upper() == "NULL":
+        return None
+    if written[:1] in _CLOSED_BY or not any(part[0] in "'\"" for part in parts):
+        return written
+    plain = [_BEHIND_BACKSLASH.sub(r"\1", part[1:-1]) if part[0] in "'\"" else part.strip() for part in parts]
+    return "".join(plain)

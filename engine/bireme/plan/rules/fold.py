@@ -224,7 +224,8 @@ def _fold_truth_test(call: Call) -> Expr:
 def _fold_cast(cast: Cast) -> Expr:
     if cast.arg.type is cast.type:
         return cast.arg
-    if not isinstance(cast.arg, Literal):
+    # Constants are hashed, and lists have no hash.
+    if not isinstance(cast.arg, Literal) or (cast.type.is_nested and cast.arg.value is not None):
         return cast
     try:
         return Literal(convert(cast.arg.value, cast.arg.type, cast.type), cast.type)

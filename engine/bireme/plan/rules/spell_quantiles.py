@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Final
 
+from bireme.data.node import replaced
 from bireme.data.types import BOOL, DATE, FLOAT64, INT64, STRING, DataType, Kind
 from bireme.errors import DomainFault
 from bireme.plan import functions
@@ -29,7 +31,7 @@ from bireme.plan.expr import (
 )
 from bireme.plan.relation import Aggregate
 from bireme.plan.rules import spell_ordered
-from bireme.plan.rules.spelling import Numbers, Speller, Spelling, counted, double, first_part, is_null, scalar
+from bireme.plan.rules.spelling import Numbers, Speller, Spelling, counted, double, first_part, is_null, null, scalar
 
 # What becomes, or stays, an aggregate that depends on the order of rows.
 _SEES_ORDER: Final = frozenset({*spell_ordered.SPELLERS, "mode"}) - {"any_value"}
@@ -192,10 +194,43 @@ def _entropy_of(columns: Sequence[Expr]) -> Expr:
     return scalar("coalesce", scalar("-", rows, columns[1]), double(0.0))
 
 
+def _each_of(spell: Callable[[Aggregation, Aggregate, Numbers], Spelling]) -> Speller:
+    """Quantiles at several fractions: a list of them, NULL over no value."""
+
+    def spelt(call: Aggregation, rel: Aggregate, numbers: Numbers) -> Spelling:
+        fractions = call.args[1] if len(call.args) > 1 else None
+        if not isinstance(fractions, Call):
+            return spell(call, rel, numbers)
+        kind = call.type.children[0].type
+        each = [
+            spell(replaced(call, args=(call.args[0], fraction), type=kind), rel, numbers) for fraction in fractions.args
+        ]
+        ends = list(accumulate(len(part.parts) for part in each))
+
+        def finish(columns: Sequence[Expr]) -> Expr:
+            starts = [0, *ends[:-1]]
+            pairs = zip(each, starts, ends, strict=True)
+            values = tuple([functions.cast(part.finish(columns[start:end]), kind) for part, start, end in pairs])
+            return Case(((is_null(values[0]), null(call.type)),), Call("list_value", values, call.type), call.type)
+
+        return Spelling([part for spelling in each for part in spelling.parts], finish)
+
+    return spelt
+
+
+def _mad(call: Aggregation, rel: Aggregate, numbers: Numbers) -> Spelling | None:
+    """Of all values in one list: the median of how far they are from their median."""
+    value = counted(call)
+    together = functions.aggregate("array_agg", [value], filter=Call("is_not_null", (value,), BOOL))
+    inner = spell_ordered.SPELLERS["array_agg"](together, rel, numbers) or Spelling([together], first_part)
+    return Spelling(inner.parts, lambda columns: scalar("list_mad", inner.finish(columns)))
+
+
 SPELLERS: Final[dict[str, Speller]] = {
     "median": _continuous_quantile,
-    "quantile_cont": _continuous_quantile,
-    "quantile_disc": _discrete_quantile,
+    "quantile_cont": _each_of(_continuous_quantile),
+    "quantile_disc": _each_of(_discrete_quantile),
+    "mad": _mad,
     "mode": _mode,
     "entropy": _entropy,
 }
