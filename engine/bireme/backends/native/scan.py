@@ -20,7 +20,7 @@ from bireme.backends.native.codecs import decompress
 from bireme.backends.native.lowering import Lowering, Missing, format_of
 from bireme.backends.native.program import NativeProgram, Reference
 from bireme.data import arrays
-from bireme.data.encoded import EncodedRows
+from bireme.data.encoded import EncodedRows, MadeColumn
 from bireme.data.record import record_batch
 from bireme.data.schema import Schema
 from bireme.data.types import DataType
@@ -263,10 +263,13 @@ def _format(kind: DataType) -> str:
     return "n" if form is None else form
 
 
-def _located(rows: EncodedRows, buffers: Sequence[pa.Buffer]) -> list[_kernels.Chunk]:
-    """The chunks with the addresses of their bytes."""
-    chunks: list[_kernels.Chunk] = []
+def _located(rows: EncodedRows, buffers: Sequence[pa.Buffer]) -> list[_kernels.Chunk | pa.Array]:
+    """The chunks with the addresses of their bytes, and what is no chunk as the array that is made of it."""
+    chunks: list[_kernels.Chunk | pa.Array] = []
     for chunk in rows.chunks:
+        if isinstance(chunk, MadeColumn):
+            chunks.append(chunk.make(buffers))
+            continue
         address = _address(buffers[chunk.buffer], chunk.offset, chunk.length)
         part = None
         if chunk.part is not None:

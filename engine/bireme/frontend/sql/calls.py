@@ -13,6 +13,7 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import INT64
 from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
+from bireme.frontend.files import READERS
 from bireme.frontend.sql.context import STAND_INS, Context, Handler
 from bireme.frontend.sql.lambdas import lambda_call
 from bireme.frontend.sql.lexemes import plain_name
@@ -115,7 +116,7 @@ def _read_argument(node: Node | None, call: Invocation) -> None:
         _read_argument(node.args.get("this"), call)
     elif kind in (exp.Limit, exp.HavingMax, exp.Alias):
         raise Unsupported(f"{_ARGUMENT_KINDS[kind]} in a call is not supported")
-    elif kind in NAMED and call.name not in TAKES_NAMES:
+    elif kind in NAMED and call.name not in TAKES_NAMES and call.name not in READERS:
         raise Unsupported(f"{call.name} takes no named arguments; write its arguments in their order")
     else:
         call.args.append(node)
