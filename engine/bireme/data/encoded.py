@@ -52,12 +52,12 @@ class EncodedChunk(NamedTuple):
 
 
 class MadeColumn(NamedTuple):
-    """A column that the file does not hold as it is wanted: `make` gives its `rows` values decoded, in engine layout,
-    from the same buffers. Raises DataError for values that cannot be what is wanted.
+    """A column that the file does not hold as it is wanted: `make` gives of its `rows` so many from one on (first,
+    count), decoded, in engine layout, from the same buffers. Raises DataError for values that cannot be what is wanted.
     """
 
     rows: int
-    make: Callable[[Sequence[pa.Buffer]], pa.Array]
+    make: Callable[[Sequence[pa.Buffer], int, int], pa.Array]
 
 
 class EncodedRows(NamedTuple):

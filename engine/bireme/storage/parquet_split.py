@@ -86,7 +86,7 @@ class ParquetSplit:
         if rows_max is not None and self._rows > rows_max + rows_max // 4:
             by_rows = -(-self._rows // rows_max)
         if bytes_max is not None and self._columns:
-            by_bytes = -(-self._decoder.extents.extent(self.row_group, self._columns).bytes_needed // bytes_max)
+            by_bytes = -(-self.bytes_needed // bytes_max)
         if max(by_rows, by_bytes) == 1 or not self._columns:
             return [self]
         if is_decoded_whole or any(self._decoder.encoding(column).reason for column in self._columns):
@@ -176,6 +176,11 @@ class ParquetSplit:
         """All values of one of the columns of a split that has no parts, in pieces, from the bytes of `ranges`."""
         wanted = Wanted(self.row_group, (self._columns[place],), self._schema.select([place]))
         return [batch.column(0) for batch in self._decoder.batches(wanted, Fetched(self.ranges, buffers))]
+
+    @property
+    def bytes_needed(self) -> int:
+        """Stored and decoded, of the row group."""
+        return self._decoder.extents.extent(self.row_group, self._columns).bytes_needed
 
     @property
     def whole_key(self) -> ChunkKey:

@@ -46,11 +46,14 @@ class ShapedSplit:
         self.schema = schema
 
     def in_parts(self, rows_max: int | None, bytes_max: int | None) -> list[ShapedSplit]:
-        """As ParquetSplit.in_parts, where what has to be cast is decoded as what pyarrow decodes. Raises SourceMismatch
-        where the file lacks one of the columns.
+        """As ParquetSplit.in_parts; what has to be cast is decoded as what pyarrow decodes, and what is made takes its
+        part of `bytes_max`. Raises SourceMismatch where the file lacks one of the columns.
         """
         self._check()
         casts = any(self._is_cast(column) for column in range(len(self._origins)))
+        if bytes_max is not None:
+            stored = self._stored.bytes_needed
+            bytes_max = max(1, bytes_max * stored // max(1, stored + self._made_bytes()))
         parts = self._stored.in_parts(rows_max, bytes_max, is_decoded_whole=casts)
         return [ShapedSplit(part, self._origins, self.schema, self._evaluate) for part in parts]
 
@@ -85,7 +88,10 @@ class ShapedSplit:
     @property
     def decoded_bytes(self) -> int:
         """With what is cast twice: both are there at once."""
-        return self._stored.decoded_bytes + self.rows * sum(map(self._made_width, range(len(self._origins))))
+        return self._stored.decoded_bytes + self._made_bytes()
+
+    def _made_bytes(self) -> int:
+        return self.rows * sum(map(self._made_width, range(len(self._origins))))
 
     def _made_width(self, column: int) -> int:
         kind = self.schema[column].type
@@ -158,21 +164,21 @@ class ShapedSplit:
         stored = self._stored.encoded()
         if isinstance(stored, str):
             return stored
-        first, rows = self._stored.rows_counted
         chunks = [
             stored.chunks[self._places[column]]
             if isinstance(origin, Stored) and not self._is_cast(column)
-            else MadeColumn(rows, partial(self._made_of_bytes, column, first, rows))
+            else MadeColumn(self._stored.rows_counted[1], partial(self._made_of_bytes, column))
             for column, origin in enumerate(self._origins)
         ]
         return stored._replace(chunks=tuple(chunks))
 
-    def _made_of_bytes(self, column: int, first: int, rows: int, buffers: Sequence[pa.Buffer]) -> pa.Array:
+    def _made_of_bytes(self, column: int, buffers: Sequence[pa.Buffer], first: int, rows: int) -> pa.Array:
+        """`rows` values of a column, from row `first` of those that `encoded` counts."""
         origin = self._origins[column]
         if not isinstance(origin, Stored):
-            return self._made(column, first, rows, None)
+            return self._made(column, self._stored.rows_counted[0] + first, rows, None)
         pieces = self._stored.decoded_column(self._places[column], buffers)
-        return joined_column([self._casted(piece, origin.type, column) for piece in pieces])
+        return joined_column([self._casted(piece, origin.type, column) for piece in pieces]).slice(first, rows)
 
     def damage(self, column: int, story: str) -> SourceCorrupt:
         """The error that names the place of a scanned column."""
