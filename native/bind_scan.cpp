@@ -67,16 +67,24 @@ struct Inputs {
   std::vector<scan::ColumnInput> columns;
 };
 
-// Each is a Chunk, or an Arrow array that holds the column decoded. Needs the GIL.
+// Of a column that is decoded, (array of some rows, the first of them, rows in all).
+using Decoded = std::tuple<nb::object, int64_t, int64_t>;
+
+// Each is a Chunk, or Decoded, or an Arrow array that has all rows decoded. Needs the GIL.
 Inputs inputs_of(const nb::list& given) {
   Inputs inputs;
   inputs.batches.reserve(given.size());
   for (nb::handle each : given) {
-    if (nb::isinstance<nb::tuple>(each)) {
+    if (nb::isinstance<nb::tuple>(each) && nb::len(each) == std::tuple_size_v<Chunk>) {
       inputs.columns.push_back({.chunk = spec_of(nb::cast<Chunk>(each))});
+    } else if (nb::isinstance<nb::tuple>(each)) {
+      const auto& [array, first, rows] = nb::cast<Decoded>(each);
+      inputs.batches.push_back(import_arrow(array));
+      inputs.columns.push_back({.memory = &inputs.batches.back()[0], .first = first, .rows_in_all = rows});
     } else {
       inputs.batches.push_back(import_arrow(each));
-      inputs.columns.push_back({.memory = &inputs.batches.back()[0]});
+      const Column& column = inputs.batches.back()[0];
+      inputs.columns.push_back({.memory = &column, .rows_in_all = column.rows});
     }
   }
   return inputs;

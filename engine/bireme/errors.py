@@ -17,7 +17,7 @@
     │  ├─ SourceMissing      no such file, or a glob that matches nothing
     │  ├─ SourceCorrupt      a file that is not what it claims to be
     │  │  └─ SourceMisstated its statistics do not hold for its values
-    │  ├─ SourceMismatch     files of one table with different schemas
+    │  ├─ SourceMismatch     files of one table that do not go together
     │  ├─ SourceChanged      a file changed while a query was reading it
     │  ├─ SpillFailed        the spill folder is full, gone or read-only
     │  ├─ SpillCorrupt       a spill file no longer matches its checksum
@@ -156,7 +156,7 @@ class SourceMisstated(SourceCorrupt):
 
 
 class SourceMismatch(StorageError):
-    """Files of one table whose schemas differ."""
+    """Files of one table that do not go together: a column is missing, or of another type, or partitions differ."""
 
 
 class SourceChanged(StorageError):

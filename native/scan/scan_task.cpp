@@ -125,7 +125,7 @@ ScannedColumn& ScanTask::reader(int column) {
   Slot& wanted = slot(column);
   if (wanted.reader == nullptr) {
     ColumnInput& input = wanted.input;
-    wanted.reader = input.memory != nullptr ? scanned_memory(*input.memory)
+    wanted.reader = input.memory != nullptr ? scanned_memory(*input.memory, input.first)
                                             : scanned_chunk(std::move(input.chunk), decompressor_);
   }
   return *wanted.reader;

@@ -58,11 +58,14 @@ struct ScanBatch {
   std::vector<std::pair<int, int>> as_they_are;
 };
 
-// Where a column comes from: a chunk of a file, or memory, where `memory` is not null.
+// Where a column comes from: a chunk of a file, or memory, where `memory` is not null. That may have only some of the
+// `rows_in_all`, from `first` on: those that the ranges of the task lie in.
 struct ColumnInput {
   parquet::ChunkSpec chunk;
   const Column* memory = nullptr;
-  int64_t rows() const { return memory != nullptr ? memory->rows : chunk.rows; }
+  int64_t first = 0;
+  int64_t rows_in_all = 0;
+  int64_t rows() const { return memory != nullptr ? rows_in_all : chunk.rows; }
 };
 
 class ScanTask {

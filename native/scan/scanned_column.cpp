@@ -37,20 +37,26 @@ class EncodedColumn final : public ScannedColumn {
   parquet::ChunkReader chunk_;
 };
 
-// The selected rows as positions that `take` takes; `all` gets them where the selection does not list them.
-Column positions_of(const Selection& rows, Buffer& all) {
+// The selected rows as positions that `take` takes, counted from row `first`, which is 0 where all are selected; `made`
+// gets them where the selection does not list them so.
+Column positions_of(const Selection& rows, int64_t first, Buffer& made) {
   Column positions{.type = simple_type(Kind::Int32), .rows = rows.count, .values = rows.rows};
+  if (!rows.all() && first == 0) return positions;
+  made = Buffer(rows.count * 4);
+  auto* out = made.as<int32_t>();
   if (rows.all()) {
-    all = Buffer(rows.count * 4);
-    std::iota(all.as<int32_t>(), all.as<int32_t>() + rows.count, 0);
-    positions.values = all.data();
+    std::iota(out, out + rows.count, 0);
+  } else {
+    for (int64_t index = 0; index < rows.count; ++index)
+      out[index] = static_cast<int32_t>(rows.rows[index] - first);
   }
+  positions.values = made.data();
   return positions;
 }
 
 class DecodedColumn final : public ScannedColumn {
  public:
-  explicit DecodedColumn(const Column& column) : column_(column) {}
+  DecodedColumn(const Column& column, int64_t first) : column_(column), first_(first) {}
 
   const Type& type() const override { return column_.type; }
   bool is_dictionary() override { return column_.is_dictionary(); }
@@ -75,22 +81,24 @@ class DecodedColumn final : public ScannedColumn {
   int64_t pages_skipped() const override { return 0; }
 
  private:
-  static OutputColumn gather(const Column& column, const Selection& rows) {
-    Buffer all;
-    return take(column, positions_of(rows, all));
+  OutputColumn gather(const Column& column, const Selection& rows) const {
+    Buffer made;
+    return take(column, positions_of(rows, first_, made));
   }
   int64_t select_with_nulls(const Selection& rows, std::span<const uint8_t> keep, bool keep_null,
                             uint32_t* out) const;
 
   const Column& column_;
+  const int64_t first_;  // the row that it begins with
 };
 
 int64_t DecodedColumn::select_with_nulls(const Selection& rows, std::span<const uint8_t> keep, bool keep_null,
                                          uint32_t* out) const {
   int64_t kept = 0;
   for (int64_t index = 0; index < rows.count; ++index) {
-    const uint32_t row = rows.all() ? static_cast<uint32_t>(index) : rows.rows[index];
-    out[kept] = row;
+    const uint32_t selected = rows.all() ? static_cast<uint32_t>(index) : rows.rows[index];
+    const int64_t row = selected - first_;
+    out[kept] = selected;
     kept += column_.is_valid(row) ? keep[static_cast<size_t>(column_.codes()[row])] : keep_null;
   }
   return kept;
@@ -108,7 +116,7 @@ int64_t DecodedColumn::select_codes(const Selection& rows, std::span<const uint8
   if (rows.all()) return parquet::loops().select_range(codes, rows.count, 0, kept, out);
   Buffer chosen(rows.count * 4);
   auto* listed = chosen.as<uint32_t>();
-  for (int64_t index = 0; index < rows.count; ++index) listed[index] = codes[rows.rows[index]];
+  for (int64_t index = 0; index < rows.count; ++index) listed[index] = codes[rows.rows[index] - first_];
   return parquet::loops().select_list(listed, rows.count, rows.rows, kept, out);
 }
 
@@ -118,8 +126,8 @@ std::unique_ptr<ScannedColumn> scanned_chunk(parquet::ChunkSpec spec, parquet::D
   return std::make_unique<EncodedColumn>(std::move(spec), decompressor);
 }
 
-std::unique_ptr<ScannedColumn> scanned_memory(const Column& column) {
-  return std::make_unique<DecodedColumn>(column);
+std::unique_ptr<ScannedColumn> scanned_memory(const Column& column, int64_t first) {
+  return std::make_unique<DecodedColumn>(column, first);
 }
 
 }  // namespace bireme::scan

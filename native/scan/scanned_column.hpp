@@ -29,7 +29,7 @@ class ScannedColumn {
   virtual OutputColumn read_codes(const parquet::Selection& rows) = 0;
   virtual int64_t select_codes(const parquet::Selection& rows, std::span<const uint8_t> keep, bool keep_null,
                                uint32_t* out) = 0;
-  // All rows, where they are decoded already; else null.
+  // All rows, where they are decoded already; else null. Not to be asked where only some of them are there.
   virtual const Column* whole() const = 0;
 
   // As those of parquet::ChunkReader.
@@ -43,7 +43,7 @@ class ScannedColumn {
 // Throws Unsupported, parquet::Corrupt.
 std::unique_ptr<ScannedColumn> scanned_chunk(parquet::ChunkSpec spec, parquet::Decompressor* decompressor);
 
-// `column` must outlive it.
-std::unique_ptr<ScannedColumn> scanned_memory(const Column& column);
+// `column`, which must outlive it, has the rows from `first` on; others are not asked for.
+std::unique_ptr<ScannedColumn> scanned_memory(const Column& column, int64_t first = 0);
 
 }  // namespace bireme::scan

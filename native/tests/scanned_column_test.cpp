@@ -125,10 +125,43 @@ void test_numbers() {
     CHECK(read.values.as<int64_t>()[index] == values[chosen[index]]);
 }
 
+// A column of which only the rows from some row on are there.
+void test_tails() {
+  std::mt19937 random(3);
+  const int64_t rows = 1000, first = 250;
+  std::vector<uint32_t> chosen;
+  for (const uint32_t row : some_rows(rows, random))
+    if (row >= first) chosen.push_back(row);
+  const Selection selection{chosen.data(), static_cast<int64_t>(chosen.size())};
+  std::vector<int64_t> values(static_cast<size_t>(rows));
+  for (int64_t& value : values) value = static_cast<int64_t>(random());
+  const Column numbers{.type = simple_type(Kind::Int64), .rows = rows - first, .values = values.data() + first};
+  const OutputColumn read = scan::scanned_memory(numbers, first)->read(selection);
+  Words made = words(rows, 5, false, random);
+  point(made, false);
+  Column tail = made.column;
+  tail.rows = rows - first;
+  tail.values = made.codes.data() + first;
+  const auto scanned = scan::scanned_memory(tail, first);
+  const OutputColumn codes = scanned->read_codes(selection);
+  for (size_t index = 0; index < chosen.size(); ++index) {
+    CHECK(read.values.as<int64_t>()[index] == values[chosen[index]]);
+    CHECK(codes.values.as<int32_t>()[index] == made.codes[chosen[index]]);
+  }
+  const std::vector<uint8_t> keep{1, 0, 1, 0, 0};
+  std::vector<uint32_t> expected;
+  for (const uint32_t row : chosen)
+    if (keep[static_cast<size_t>(made.codes[row])] != 0) expected.push_back(row);
+  std::vector<uint32_t> found(chosen.size());
+  found.resize(static_cast<size_t>(scanned->select_codes(selection, keep, false, found.data())));
+  CHECK(found == expected);
+}
+
 }  // namespace
 
 int main() {
   test_words();
   test_numbers();
+  test_tails();
   return bireme::test::finish();
 }

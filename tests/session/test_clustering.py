@@ -152,7 +152,7 @@ def lying(session: bm.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ranges = true_ranges(file, column)
         return [KeyRange(ranges[0].low, ranges[1].low), *ranges[1:]]
 
-    monkeypatch.setattr("bireme.storage.parquet.key_ranges", stated)
+    monkeypatch.setattr("bireme.storage.parquet_table_file.key_ranges", stated)
     monkeypatch.setattr("bireme.storage.parquet_statistics.is_clustered", lambda ranges: True)
     session.register("t", str(path))
     return str(path)

@@ -461,7 +461,7 @@ def test_bloom_filters_are_read_once_for_a_question(tmp_path, monkeypatch):
     assert len(reads) > once
     monkeypatch.setattr(parquet_bloom, "_ANSWERS_KEPT_MAX", 2)
     asked_for(16)
-    assert all(len(decoder.blooms._kept) <= 2 for decoder in source._decoders)
+    assert all(len(file.decoder.blooms._kept) <= 2 for file in source._files)
 
 
 @pytest.mark.parametrize(

@@ -75,9 +75,12 @@ def test_nothing_matches(tmp_path: Path, session: bm.Session) -> None:
 
 
 def test_files_of_one_glob_with_different_schemas(good: Path, tmp_path: Path, session: bm.Session) -> None:
-    pq.write_table(pa.table({"a": ["x"], "b": ["y"], "c": [1.0]}), tmp_path / "other.parquet")
-    with pytest.raises(SourceMismatch, match="a"):
-        session.scan_parquet(tmp_path / "*.parquet")
+    pq.write_table(pa.table({"a": [[1]], "c": [1.0]}), tmp_path / "other.parquet")
+    frame = session.scan_parquet(tmp_path / "*.parquet")
+    assert frame.select("c").collect().num_rows == ROWS + 1
+    for column, story in (("a", r"other\.parquet': column 'a'"), ("b", r"other\.parquet' has no column 'b'")):
+        with pytest.raises(SourceMismatch, match=story):
+            frame.select(column).collect()
 
 
 def test_a_file_that_changes_is_noticed(good: Path, session: bm.Session) -> None:

@@ -6,7 +6,10 @@ of types and codecs are those of parquet.thrift.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+import pyarrow as pa
 
 
 class EncodedPage(NamedTuple):
@@ -48,12 +51,21 @@ class EncodedChunk(NamedTuple):
     part: EncodedPart | None = None
 
 
+class MadeColumn(NamedTuple):
+    """A column that the file does not hold as it is wanted: `make` gives of its `rows` so many from one on (first,
+    count), decoded, in engine layout, from the same buffers. Raises DataError for values that cannot be what is wanted.
+    """
+
+    rows: int
+    make: Callable[[Sequence[pa.Buffer], int, int], pa.Array]
+
+
 class EncodedRows(NamedTuple):
-    """Rows of a row group: its chunks, and which of its rows are meant, as ascending (first row, rows).
+    """Rows of a row group: its columns, and which of its rows are meant, as ascending (first row, rows).
 
     `first_row` is the number of the row group's first row in the table.
     """
 
-    chunks: tuple[EncodedChunk, ...]
+    chunks: tuple[EncodedChunk | MadeColumn, ...]
     ranges: tuple[tuple[int, int], ...]
     first_row: int = 0

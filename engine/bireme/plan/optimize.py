@@ -20,6 +20,7 @@ from bireme.plan.rules.prune_columns import prune_columns
 from bireme.plan.rules.push_filters import push_filters
 from bireme.plan.rules.share_sums import share_sums
 from bireme.plan.rules.simplify import simplify
+from bireme.plan.rules.skip_files import skip_files
 from bireme.plan.rules.spell_aggregates import spell_aggregates
 from bireme.plan.rules.spell_nested_keys import spell_nested_keys
 from bireme.plan.rules.split_distinct import split_distinct
@@ -38,6 +39,7 @@ RULES: Final[tuple[Rule, ...]] = (
     order_aggregates,
     share_sums,
     order_joins,
+    skip_files,
     prune_columns,
     stated_answers,
     narrow_decimals,

@@ -21,7 +21,8 @@ class ColumnStatistics:
     """What is known of one column over a whole table; None where nothing is.
 
     `minimum` and `maximum` are bounds (every value lies within, they need not occur), in the form of
-    `expr.Literal.value`. `distinct` is an estimate. `clustered` says that the ranges of row groups hardly overlap.
+    `expr.Literal.value`. `distinct` is an estimate. `clustered` says that the ranges of row groups hardly overlap;
+    `same_in_files`, that all rows of a file have one value.
     """
 
     minimum: Value = None
@@ -30,6 +31,7 @@ class ColumnStatistics:
     distinct: float | None = None
     mean_bytes: float | None = None
     clustered: bool = False
+    same_in_files: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import threading
+from functools import lru_cache
 from typing import Final
 
-from bireme.backends.base import Kernels
+from bireme.backends.base import Kernels, Program
 from bireme.config import Config
+from bireme.data.schema import Schema
 from bireme.errors import ConfigError
+from bireme.plan.expr import Expr
 from bireme.runtime.compute.meter import Meter
 from bireme.runtime.memory.footprint import Quota
 from bireme.runtime.worker import Worker
 from bireme.session.loop_thread import LoopThread
 from bireme.storage.local import LocalByteSource, RangeReader
+from bireme.storage.shaped_split import Evaluate
 from bireme.storage.spill import LocalSpillStore
 from bireme.storage.spill_file import SpillFiles
 from bireme.storage.spill_policy import Compression
@@ -20,6 +24,8 @@ from bireme.units import GIB
 
 # Below, what an allocator keeps, of huge pages most of all, is a noticeable part of the memory.
 _KEPT_PAGES_BYTES_MIN: Final = GIB
+# Casts, and conditions on what files have in common; programs are small.
+_PROGRAMS_KEPT_MAX: Final = 64
 
 
 def kernels_of(backend: str) -> Kernels:
@@ -33,6 +39,16 @@ def kernels_of(backend: str) -> Kernels:
 
         return ReferenceKernels()
     raise ConfigError(f"the backends are native and reference, not {backend!r}")
+
+
+def evaluator(kernels: Kernels) -> Evaluate:
+    """How that backend works out an expression over a batch. Any thread."""
+
+    @lru_cache(_PROGRAMS_KEPT_MAX)
+    def program(expr: Expr, schema: Schema) -> Program:
+        return kernels.program(schema, predicate=None, exprs=[expr], names=["value"])
+
+    return lambda expr, batch, schema: program(expr, schema).run(batch).column(0)
 
 
 def range_reader_of(backend: str) -> RangeReader | None:

@@ -26,7 +26,7 @@ from bireme.plan.relation import Rel, Scan
 from bireme.plan.tree import relations
 from bireme.runtime.holder.column_cache import CachedTable
 from bireme.runtime.worker import ResultStream, Worker, WorkerStatistics
-from bireme.session.house import House, abandoned, close, kernels_of, range_reader_of
+from bireme.session.house import House, abandoned, close, evaluator, kernels_of, range_reader_of
 from bireme.session.loop_thread import LoopThread
 from bireme.session.planning import Planner, scanned
 from bireme.session.statements import Statements
@@ -80,7 +80,7 @@ class Session:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._kernels = kernels_of(config.backend)
-        self._tables = SessionTables()
+        self._tables = SessionTables(evaluator(self._kernels))
         self._statements = Statements()
         self._limits = RunLimits(config.threads, config.memory_bytes_max)
         self._planner = Planner(self._tables, self._kernels, config)
@@ -113,13 +113,12 @@ class Session:
 
     # ----------------------------------------------------------------------------------------------- tables
 
-    def register(self, name: str, data: Any) -> None:
-        """Names Parquet files (a path, a list, a glob, a folder) or Arrow data (pyarrow, polars, pandas).
-
-        What a name stood for before is no longer cached.
+    def register(self, name: str, data: Any, **options: Any) -> None:
+        """Names Parquet files (a path, a list, a glob, a folder; options as those of `scan_parquet`) or Arrow data
+        (pyarrow, polars, pandas). What a name stood for before is no longer cached.
         """
         self._must_be_open()
-        self._tables.register(name, data)
+        self._tables.register(name, data, options)
         if self._tables.unkeep(name):
             self.uncache(name)
 
@@ -143,10 +142,13 @@ class Session:
             raise NameFault(f"no table is called {name!r}{suggest(name, self.tables())}")
         return self._scan(*found)
 
-    def scan_parquet(self, paths: Any) -> Frame:
-        """The frame of Parquet files: a path, a list, a glob or a folder."""
+    def scan_parquet(self, paths: Any, **options: Any) -> Frame:
+        """The frame of Parquet files: a path, a list, a glob or a folder. The options are those of read_parquet in SQL:
+        hive_partitioning, hive_types (as {"year": "integer"}), hive_types_autocast, union_by_name, filename (True, or
+        the name of the column) and file_row_number.
+        """
         self._must_be_open()
-        return self._scan(*self._tables.anonymous(paths))
+        return self._scan(*self._tables.anonymous(paths, options))
 
     def from_arrow(self, data: Any) -> Frame:
         """The frame of Arrow data: a pyarrow table or batch, or anything that speaks the Arrow PyCapsule protocol."""

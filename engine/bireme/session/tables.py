@@ -11,7 +11,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,22 +19,27 @@ import pyarrow as pa
 
 from bireme.errors import ArgumentFault, EngineBug
 from bireme.frontend.catalog import Table
-from bireme.frontend.files import paths_named
+from bireme.frontend.files import files_named
 from bireme.frontend.series import series_named
+from bireme.plan.read_options import AS_THEY_ARE, ReadOptions, read_options
 from bireme.storage.base import ScannableSource
 from bireme.storage.parquet import ParquetSource, open_parquet
+from bireme.storage.parquet_table_file import no_kernels
+from bireme.storage.shaped_split import Evaluate
 
 if TYPE_CHECKING:
     from bireme.storage.series import SeriesSource
 
 # Files that queries name themselves, kept open for the next query: their footers, not their rows.
 _PATHS_KEPT_MAX: Final = 64
+_NO_OPTIONS: Final[Mapping[str, object]] = {}
 
 
 class SessionTables:
     """The catalog of a session, and `source` for planner and scans. Any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, evaluate: Evaluate = no_kernels) -> None:
+        self._evaluate = evaluate
         self._named: dict[str, tuple[str, ScannableSource]] = {}
         self._sources: weakref.WeakValueDictionary[tuple[str, str], ScannableSource] = weakref.WeakValueDictionary()
         self._by_path: OrderedDict[str, ParquetSource] = OrderedDict()
@@ -43,11 +48,11 @@ class SessionTables:
         self._numbers = itertools.count()
         self._lock = threading.Lock()
 
-    def register(self, name: str, data: Any) -> None:
+    def register(self, name: str, data: Any, options: Mapping[str, object] = _NO_OPTIONS) -> None:
         """Gives data (a path, paths, a glob, a folder, or Arrow data) a name, or a name new data."""
         if not isinstance(name, str) or not name:
             raise ArgumentFault(f"a table needs a name, not {name!r}")
-        source = open_source(data)
+        source = open_source(data, read_options(options), self._evaluate)
         with self._lock:
             self._named[name.lower()] = (name, source)
 
@@ -75,9 +80,9 @@ class SessionTables:
         """All tables of which that is so."""
         return sorted(self._kept)
 
-    def anonymous(self, data: Any) -> tuple[Table, ScannableSource]:
+    def anonymous(self, data: Any, options: Mapping[str, object] = _NO_OPTIONS) -> tuple[Table, ScannableSource]:
         """A table that only the frame that holds it knows."""
-        return self._given(f"frame{next(self._numbers)}", open_source(data))
+        return self._given(f"frame{next(self._numbers)}", open_source(data, read_options(options), self._evaluate))
 
     def find(self, name: str) -> tuple[Table, ScannableSource] | None:
         """The table, and what a plan over it has to hold."""
@@ -100,13 +105,16 @@ class SessionTables:
 
     def _unregistered(self, name: str) -> tuple[Table, ScannableSource] | None:
         """A table whose name says what is in it: numbers, or the paths of files."""
-        paths = paths_named(name)
-        if paths is None:
+        files = files_named(name)
+        if files is None:
             numbers = _series(name)
             return None if numbers is None else (Table(name, numbers.version, numbers.schema), numbers)
         with self._lock:
             known = self._by_path.get(name)
-        source = open_parquet(paths) if known is None else known.refresh()
+        if known is None:
+            source = open_parquet(files.paths, read_options(files.options), self._evaluate)
+        else:
+            source = known.refresh()
         with self._lock:
             self._by_path[name] = source
             self._by_path.move_to_end(name)
@@ -152,17 +160,18 @@ def _series(name: str) -> SeriesSource | None:
     return SeriesSource(series.column, series.numbers)
 
 
-def open_source(data: Any) -> ScannableSource:
+def open_source(data: Any, options: ReadOptions = AS_THEY_ARE, evaluate: Evaluate = no_kernels) -> ScannableSource:
     """The table in what people hand over. Raises ArgumentFault for what is no table, and storage errors."""
     if isinstance(data, (str, os.PathLike)):
-        return open_parquet(data)
+        return open_parquet(data, options, evaluate)
     from bireme.storage.arrow_table import open_arrow
 
-    if isinstance(data, (list, tuple)) and data:
-        if all(isinstance(each, (str, os.PathLike)) for each in data):
-            return open_parquet([Path(each) for each in data])
-        if all(isinstance(each, pa.RecordBatch) for each in data):
-            return open_arrow(data)
+    if isinstance(data, (list, tuple)) and data and all(isinstance(each, (str, os.PathLike)) for each in data):
+        return open_parquet([Path(each) for each in data], options, evaluate)
+    if options != AS_THEY_ARE:
+        raise ArgumentFault(f"options say how files are to be read, and this is no path but {type(data).__name__}")
+    if isinstance(data, (list, tuple)) and data and all(isinstance(each, pa.RecordBatch) for each in data):
+        return open_arrow(data)
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return open_arrow(data)
     raise ArgumentFault(

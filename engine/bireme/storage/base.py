@@ -42,12 +42,15 @@ class ByteRange:
 
 
 class ChunkKey(NamedTuple):
-    """Names the content of one column chunk: another one after the file was written anew."""
+    """Names the content of one column chunk: another one after the file was written anew. `made` says what was made of
+    it, where it is not as the file has it; a `column` of -1 is none of the file's.
+    """
 
     path: str
     version: str
     row_group: int
     column: int
+    made: str = ""
 
 
 class Split(Protocol):

@@ -13,32 +13,31 @@ import hashlib
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from bireme.data.key_range import KeyRange
 from bireme.data.schema import Schema
 from bireme.data.types import Field
-from bireme.errors import SourceMismatch
 from bireme.plan.expr import Expr
+from bireme.plan.read_options import AS_THEY_ARE, ReadOptions
 from bireme.plan.source import TableStatistics
 from bireme.storage.base import Split
+from bireme.storage.file_columns import FileSchema, Stored, TableColumns, table_columns
 from bireme.storage.local import file_version, translate
-from bireme.storage.parquet_bloom import bloom_filters
-from bireme.storage.parquet_bounds import column_bounds, key_ranges
-from bireme.storage.parquet_decode import ParquetDecoder
 from bireme.storage.parquet_file import ParquetFile, read_file
 from bireme.storage.parquet_pages import page_filters
 from bireme.storage.parquet_sample import ParquetSample
 from bireme.storage.parquet_split import ParquetSplit
 from bireme.storage.parquet_statistics import table_statistics
-from bireme.storage.prune import Bounds, undecided
-from bireme.storage.source_path import PathLike, expand
+from bireme.storage.parquet_table_file import FileSplit, TableFile, no_kernels
+from bireme.storage.prune import Bounds
+from bireme.storage.shaped_split import Evaluate, ShapedSplit
+from bireme.storage.source_path import FoundFile, PathLike, expand
 
 _FOOTER_THREADS_MAX: Final = 16
 _PRUNED_MAX: Final = 64
@@ -48,42 +47,59 @@ _QUICK_CHUNKS_MAX: Final = 512
 _SURVIVORS_MAX: Final = 65_536
 
 # A row group that filters leave, and those of them that some of its rows may fail.
-_Survivor = tuple[ParquetDecoder, int, tuple[Expr, ...]]
+_Survivor = tuple[TableFile, int, tuple[Expr, ...]]
 
 
-def open_parquet(paths: PathLike | Iterable[PathLike]) -> ParquetSource:
-    """The table in the Parquet files that `paths` name: a file, a list, a glob (`**` too), or a folder.
+class _Request(NamedTuple):
+    """What a table was opened with."""
 
-    Raises SourceMissing, SourceCorrupt, SourceMismatch where the files' schemas differ, and Unsupported, each naming
+    paths: PathLike | tuple[PathLike, ...]
+    options: ReadOptions
+    evaluate: Evaluate
+
+
+def open_parquet(
+    paths: PathLike | Iterable[PathLike], options: ReadOptions = AS_THEY_ARE, evaluate: Evaluate = no_kernels
+) -> ParquetSource:
+    """The table in the Parquet files that `paths` name: a file, a list, a glob (`**` too), or a folder. `cast` is asked
+    where files differ in the type of a column.
+
+    Raises SourceMissing, SourceCorrupt, Unsupported, and SourceMismatch where the files do not go together, each naming
     the file.
     """
     kept = paths if isinstance(paths, (str, os.PathLike)) else tuple(paths)
-    return _open(kept, {})
+    return _open(_Request(kept, options, evaluate), {})
 
 
-def _open(paths: PathLike | tuple[PathLike, ...], known: Mapping[str, ParquetFile]) -> ParquetSource:
-    files = _read_files(expand(paths, suffix=".parquet"), known)
-    return ParquetSource(paths, files, _common_schema(files))
+def _open(request: _Request, known: Mapping[str, ParquetFile]) -> ParquetSource:
+    found = expand(request.paths, suffix=".parquet")
+    files = _read_files(found, known)
+    columns = _common_columns(files) if request.options == AS_THEY_ARE and _are_alike(found, files) else None
+    if columns is None:
+        shown = [FileSchema(each.shown, file.schema) for each, file in zip(found, files, strict=True)]
+        columns = table_columns(shown, request.options)
+    return ParquetSource(request, found, files, columns)
 
 
 class ParquetSource:
     """See `open_parquet`. Any thread."""
 
-    def __init__(self, paths: PathLike | tuple[PathLike, ...], files: tuple[ParquetFile, ...], schema: Schema) -> None:
-        self._paths = paths
-        self._schema = schema
+    def __init__(
+        self, request: _Request, found: tuple[FoundFile, ...], files: tuple[ParquetFile, ...], columns: TableColumns
+    ) -> None:
+        self._request = request
+        self._schema = columns.schema
         self._lock = threading.Lock()
         self._statistics: TableStatistics | None = None
-        first_rows = accumulate([file.rows for file in files], initial=0)
-        self._decoders = tuple([ParquetDecoder(file, first) for file, first in zip(files, first_rows, strict=False)])
-        self._sample = ParquetSample(self._decoders, schema, self.statistics)
-        self._bounds: dict[tuple[str, int], list[Bounds]] = {}
+        self._files = _table_files(files, columns, request.evaluate)
+        self._by_path = {each.file.path: each for each in self._files}
+        self._sample = ParquetSample(self._files, columns.schema, self.statistics)
         self._pruned: OrderedDict[Any, list[_Survivor]] = OrderedDict()
         self._survivors = 0
-        self._key_ranges: dict[tuple[str, int], list[KeyRange | None]] = {}
         self.files = files
-        self._version = _version(files)
+        self._version = _version(request.options, found, files)
         # The path is that of the file itself: there is nothing to look for as long as the file is the same.
+        paths = request.paths
         self._is_one_file = isinstance(paths, (str, os.PathLike)) and os.path.abspath(paths) == files[0].path
 
     @property
@@ -98,16 +114,16 @@ class ParquetSource:
         """The table as its files are now: this object where nothing changed. Unchanged files are not read again."""
         if self._is_one_file and _is_current(self.files[0]):
             return self
-        paths = expand(self._paths, suffix=".parquet")
-        if paths == tuple(file.path for file in self.files) and all(map(_is_current, self.files)):
+        found = expand(self._request.paths, suffix=".parquet")
+        if [each.path for each in found] == [file.path for file in self.files] and all(map(_is_current, self.files)):
             return self
-        return _open(self._paths, {file.path: file for file in self.files})
+        return _open(self._request, {file.path: file for file in self.files})
 
     def statistics(self) -> TableStatistics:
         """Statistics from footers alone; cached."""
         with self._lock:
             if self._statistics is None:
-                self._statistics = table_statistics(self.files)
+                self._statistics = table_statistics(self._files, self._schema)
             return self._statistics
 
     def sample(self, columns: Sequence[int]) -> pa.RecordBatch:
@@ -123,9 +139,9 @@ class ParquetSource:
         if self.split_count() * len(kept) > _QUICK_CHUNKS_MAX:
             return False
         return bytes_max is None or all(
-            decoder.extents.extent(group, kept).bytes_needed <= bytes_max
-            for decoder in self._decoders
-            for group, rows in enumerate(decoder.file.row_group_rows)
+            each.bytes_needed(group, kept) <= bytes_max
+            for each in self._files
+            for group, rows in enumerate(each.row_groups)
             if rows
         )
 
@@ -136,18 +152,18 @@ class ParquetSource:
         *,
         rows_max: int | None = None,
         bytes_max: int | None = None,
-    ) -> Sequence[ParquetSplit]:
+    ) -> Sequence[FileSplit]:
         """One split per row group that may hold rows for which all `filters` are TRUE, in row order; several for one
         that has many more rows than `rows_max`, or takes more than `bytes_max`, and whose columns can be read in parts.
         """
         kept = tuple(columns)
         schema = self._schema.select(kept)
         by_page = page_filters(filters, kept, self._are_clustered(kept)) if filters else ()
-        blooms = {file.path: bloom_filters(file, filters, kept) for file in self.files} if filters else {}
-        splits = []
-        for decoder, group, undecided_by in self._surviving(kept, tuple(filters)):
-            asked = tuple([each for each in by_page if each.filter in undecided_by]) if undecided_by else ()
-            whole = ParquetSplit(decoder, group, kept, schema, asked, blooms.get(decoder.file.path, ()))
+        blooms = {each.file.path: each.blooms(filters, kept) for each in self._files} if filters else {}
+        splits: list[FileSplit] = []
+        for each, group, undecided_by in self._surviving(kept, tuple(filters)):
+            asked = tuple([one for one in by_page if one.filter in undecided_by]) if undecided_by else ()
+            whole = each.split(group, kept, schema, each.page_filters(asked), blooms.get(each.file.path, ()))
             splits += whole.in_parts(rows_max, bytes_max)
         return splits
 
@@ -167,11 +183,11 @@ class ParquetSource:
                 self._pruned.move_to_end(key)
                 return found
         found = []
-        for decoder in self._decoders:
-            for group, rows in enumerate(decoder.file.row_group_rows):
-                left = undecided(filters, self._bounds_of(decoder.file, group, columns)) if filters else ()
+        for each in self._files:
+            for group, rows in enumerate(each.row_groups):
+                left = each.undecided(filters, group, columns) if filters else ()
                 if rows and left is not None:
-                    found.append((decoder, group, left))
+                    found.append((each, group, left))
         with self._lock:
             self._survivors -= len(self._pruned.pop(key, ()))
             self._pruned[key] = found
@@ -184,43 +200,28 @@ class ParquetSource:
         """The ranges that row groups state of an integer, date or short decimal column; cached."""
         found = []
         for split in splits:
-            assert isinstance(split, ParquetSplit)
-            ranges = self._key_ranges.get((split.path, column))
-            if ranges is None:
-                file = next(file for file in self.files if file.path == split.path)
-                ranges = self._key_ranges[split.path, column] = key_ranges(file, column)
-            found.append(ranges[split.row_group])
+            assert isinstance(split, ParquetSplit | ShapedSplit)
+            found.append(self._by_path[split.path].key_ranges(column)[split.row_group])
         return found
 
     def bounds(self, column: int, splits: Sequence[Split]) -> list[Bounds]:
         """What the row groups of the splits state of a column."""
-        files = {file.path: file for file in self.files}
         found = []
         for split in splits:
-            assert isinstance(split, ParquetSplit)
-            found.append(self._row_group_bounds(files[split.path], split.row_group, column))
+            assert isinstance(split, ParquetSplit | ShapedSplit)
+            found.append(self._by_path[split.path].bounds(column)[split.row_group])
         return found
 
-    def _bounds_of(self, file: ParquetFile, row_group: int, columns: tuple[int, ...]) -> list[Callable[[], Bounds]]:
-        return [partial(self._row_group_bounds, file, row_group, column) for column in columns]
 
-    def _row_group_bounds(self, file: ParquetFile, row_group: int, column: int) -> Bounds:
-        # Two threads may work out the same bounds; they are equal, so the later one does no harm.
-        found = self._bounds.get((file.path, column))
-        if found is None:
-            found = self._bounds[file.path, column] = column_bounds(file, column)
-        return found[row_group]
+def _read_files(found: Sequence[FoundFile], known: Mapping[str, ParquetFile]) -> tuple[ParquetFile, ...]:
+    def read(each: FoundFile) -> ParquetFile:
+        file = known.get(each.path)
+        return file if file is not None and _is_current(file) else read_file(each.path)
 
-
-def _read_files(paths: tuple[str, ...], known: Mapping[str, ParquetFile]) -> tuple[ParquetFile, ...]:
-    def read(path: str) -> ParquetFile:
-        file = known.get(path)
-        return file if file is not None and _is_current(file) else read_file(path)
-
-    if len(paths) == 1:
-        return (read(paths[0]),)
-    with ThreadPoolExecutor(min(_FOOTER_THREADS_MAX, len(paths)), "bireme-footers") as threads:
-        return tuple(threads.map(read, paths))
+    if len(found) == 1:
+        return (read(found[0]),)
+    with ThreadPoolExecutor(min(_FOOTER_THREADS_MAX, len(found)), "bireme-footers") as threads:
+        return tuple(threads.map(read, found))
 
 
 def _is_current(file: ParquetFile) -> bool:
@@ -230,43 +231,41 @@ def _is_current(file: ParquetFile) -> bool:
         raise translate(error, file.path) from error
 
 
-def _version(files: Sequence[ParquetFile]) -> str:
+def _version(options: ReadOptions, found: Sequence[FoundFile], files: Sequence[ParquetFile]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for file in files:
         digest.update(f"{file.path}\0{file.version}\0".encode(errors="surrogateescape"))
+    if options != AS_THEY_ARE:
+        asked = [repr(options), *[each.shown for each in found if options.filename]]
+        digest.update("\0".join(asked).encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 
-def _common_schema(files: Sequence[ParquetFile]) -> Schema:
-    """The schema of all files: equal names and types in equal order; a column is nullable where it is in any file."""
-    first = files[0]
-    nullable = [field.nullable for field in first.schema]
-    for file in files[1:]:
-        if file.schema is first.schema:
-            continue
-        _check_equal(first, file)
-        nullable = [known or field.nullable for known, field in zip(nullable, file.schema, strict=True)]
-    fields = zip(first.schema.fields, nullable, strict=True)
-    return Schema(tuple([Field(field.name, field.type, may_be_null) for field, may_be_null in fields]))
+def _table_files(files: Sequence[ParquetFile], columns: TableColumns, evaluate: Evaluate) -> tuple[TableFile, ...]:
+    first_rows = accumulate([file.rows for file in files], initial=0)
+    made = []
+    for file, first_row, origins in zip(files, first_rows, columns.origins, strict=False):
+        fields = tuple([Stored(place, field.type) for place, field in enumerate(file.schema)])
+        as_it_is = origins is None or (origins == fields and columns.schema.types == file.schema.types)
+        made.append(TableFile(file, first_row, columns.schema, None if as_it_is else origins, evaluate))
+    return tuple(made)
 
 
-def _check_equal(first: ParquetFile, file: ParquetFile) -> None:
-    here, there = first.schema, file.schema
-    for index, (mine, other) in enumerate(zip(here, there, strict=False)):
-        if mine.name != other.name:
-            story = f"column {index + 1} is called {other.name!r} there and {mine.name!r} here"
-            raise _mismatch(first, file, story)
-        if mine.type is not other.type:
-            story = f"column {mine.name!r} is {other.type} there and {mine.type} here"
-            raise _mismatch(first, file, story)
-    if len(here) != len(there):
-        longer, place = (there, "there") if len(there) > len(here) else (here, "here")
-        story = f"column {longer[min(len(here), len(there))].name!r} is only {place}"
-        raise _mismatch(first, file, story)
-
-
-def _mismatch(first: ParquetFile, file: ParquetFile, story: str) -> SourceMismatch:
-    return SourceMismatch(
-        f"{file.path!r} does not have the schema of {first.path!r}: {story}; register them as two tables, or write the "
-        "files with one schema"
+def _are_alike(found: Sequence[FoundFile], files: Sequence[ParquetFile]) -> bool:
+    """Whether all files have the same columns, and their folders name none."""
+    first = files[0].schema
+    return not any("=" in each.shown for each in found) and all(
+        file.schema is first or (file.schema.names == first.names and file.schema.types == first.types)
+        for file in files
     )
+
+
+def _common_columns(files: Sequence[ParquetFile]) -> TableColumns:
+    """Those of files that are alike: a column is nullable where it is in any file."""
+    schemas = {file.schema for file in files}
+    nullable = [
+        any(one.nullable for one in fields) for fields in zip(*[schema.fields for schema in schemas], strict=True)
+    ]
+    fields = zip(files[0].schema.fields, nullable, strict=True)
+    schema = Schema(tuple([Field(field.name, field.type, may_be_null) for field, may_be_null in fields]))
+    return TableColumns(schema, (None,) * len(files))

@@ -2,7 +2,8 @@
 
 Rule: the same rows at every call, whichever columns are asked for, so that samples of different columns line up. Reads
 and decodes only the first pages of the asked columns. One row group is enough unless rows are in the
-order of time: then what is true of one part of the table need not be true of the others.
+order of time, or files have columns that are the same in all of their rows: then what is true of one part of the table
+need not be true of the others.
 """
 
 from __future__ import annotations
@@ -17,24 +18,21 @@ import pyarrow as pa
 from bireme.data.record import concat, record_batch
 from bireme.data.schema import Schema
 from bireme.plan.source import TableStatistics
-from bireme.storage.parquet_decode import ParquetDecoder
-from bireme.storage.parquet_split import ParquetSplit
+from bireme.storage.parquet_table_file import TableFile
 
 SAMPLE_ROWS: Final = 2048
 _ROW_GROUPS_MAX: Final = 3
 _CACHED_COLUMNS_MAX: Final = 64
 
-Place = tuple[ParquetDecoder, int]
+Place = tuple[TableFile, int]
 
 
 class ParquetSample:
     """The sample of one table; keeps the columns asked for last."""
 
-    def __init__(
-        self, decoders: Sequence[ParquetDecoder], schema: Schema, statistics: Callable[[], TableStatistics]
-    ) -> None:
+    def __init__(self, files: Sequence[TableFile], schema: Schema, statistics: Callable[[], TableStatistics]) -> None:
         self._schema = schema
-        self._decoders = decoders
+        self._files = files
         self._statistics = statistics
         self._chosen: list[Place] | None = None
         self._lock = threading.Lock()
@@ -56,32 +54,31 @@ class ParquetSample:
 
     def _groups(self) -> list[Place]:
         if self._chosen is None:
-            places = [
-                (decoder, group)
-                for decoder in self._decoders
-                for group, rows in enumerate(decoder.file.row_group_rows)
-                if rows
-            ]
-            self._chosen = _spread(places, _ROW_GROUPS_MAX if self._is_in_order_of_time() else 1)
+            places = [(file, group) for file in self._files for group, rows in enumerate(file.row_groups) if rows]
+            self._chosen = _spread(places, _ROW_GROUPS_MAX if self._differs_by_place() else 1)
         return self._chosen
 
-    def _is_in_order_of_time(self) -> bool:
+    def _differs_by_place(self) -> bool:
+        """Whether rows are in the order of time, or files have values of their own."""
         columns = self._statistics().columns
-        return any(field.type.is_temporal and columns[index].clustered for index, field in enumerate(self._schema))
+        return any(
+            (field.type.is_temporal and columns[index].clustered) or columns[index].same_in_files
+            for index, field in enumerate(self._schema)
+        )
 
     def _read(self, columns: list[int]) -> list[pa.Array]:
         schema = self._schema.select(columns)
         parts: list[pa.RecordBatch] = []
         groups = self._groups()
         rows_each = SAMPLE_ROWS // max(1, len(groups))
-        for decoder, group in groups:
-            parts.append(ParquetSplit(decoder, group, tuple(columns), schema).head(rows_each))
+        for file, group in groups:
+            parts.append(file.split(group, tuple(columns), schema).head(rows_each))
         return concat(parts, schema).columns  # type: ignore[no-any-return]
 
     def _row_count(self) -> pa.RecordBatch:
         groups = self._groups()
         rows_each = SAMPLE_ROWS // max(1, len(groups))
-        rows = sum(min(rows_each, decoder.file.row_group_rows[group]) for decoder, group in groups)
+        rows = sum(min(rows_each, file.row_groups[group]) for file, group in groups)
         return record_batch((), (), rows)
 
 

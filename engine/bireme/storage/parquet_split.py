@@ -75,7 +75,9 @@ class ParquetSplit:
         self.row_group = row_group
         self.sharers = 1
 
-    def in_parts(self, rows_max: int | None, bytes_max: int | None) -> list[ParquetSplit]:
+    def in_parts(
+        self, rows_max: int | None, bytes_max: int | None, *, is_decoded_whole: bool = False
+    ) -> list[ParquetSplit]:
         """Itself, or parts of about equal size: where it takes more than `bytes_max`, stored and decoded, by its pages;
         where it has many more rows than `rows_max`, or pages are too large, such that share its bytes. What pyarrow
         decodes has no parts, but its bytes need not be there all at once.
@@ -84,10 +86,10 @@ class ParquetSplit:
         if rows_max is not None and self._rows > rows_max + rows_max // 4:
             by_rows = -(-self._rows // rows_max)
         if bytes_max is not None and self._columns:
-            by_bytes = -(-self._decoder.extents.extent(self.row_group, self._columns).bytes_needed // bytes_max)
+            by_bytes = -(-self.bytes_needed // bytes_max)
         if max(by_rows, by_bytes) == 1 or not self._columns:
             return [self]
-        if any(self._decoder.encoding(column).reason for column in self._columns):
+        if is_decoded_whole or any(self._decoder.encoding(column).reason for column in self._columns):
             return [self._streamed() if by_bytes > 1 else self]  # pyarrow would decode all of it for each part
         found = parts(self._decoder.file, self.row_group, self._columns, by_bytes) if by_bytes > 1 else []
         if found:
@@ -170,6 +172,35 @@ class ParquetSplit:
             batches = self._decoder.streamed(wanted, self._whole_ranges())
         return batches if self._is_whole() else _cut(batches, self._first, self._rows)
 
+    def decoded_column(self, place: int, buffers: Sequence[pa.Buffer]) -> list[pa.Array]:
+        """All values of one of the columns of a split that has no parts, in pieces, from the bytes of `ranges`."""
+        wanted = Wanted(self.row_group, (self._columns[place],), self._schema.select([place]))
+        return [batch.column(0) for batch in self._decoder.batches(wanted, Fetched(self.ranges, buffers))]
+
+    @property
+    def bytes_needed(self) -> int:
+        """Stored and decoded, of the row group."""
+        return self._decoder.extents.extent(self.row_group, self._columns).bytes_needed
+
+    @property
+    def whole_key(self) -> ChunkKey:
+        """Names the row group itself, in the way that `chunk_keys` name its columns."""
+        file = self._decoder.file
+        return ChunkKey(file.path, file.version, self.row_group, -1)
+
+    @property
+    def first_row_of_file(self) -> int:
+        """The number of its first row in the file."""
+        return self.first_row - self._decoder.first_row
+
+    @property
+    def rows_counted(self) -> tuple[int, int]:
+        """The rows of the file (first, count) that those of `encoded` are counted in."""
+        first = self.first_row_of_file
+        if self._part is not None:
+            return first, self._rows
+        return first - self._first, self._decoder.file.row_group_rows[self.row_group]
+
     def _is_whole(self) -> bool:
         return self._rows == self._decoder.file.row_group_rows[self.row_group]
 
@@ -180,6 +211,8 @@ class ParquetSplit:
         chunks = self._decoder.extents.encoded(self.row_group, self._columns)
         if isinstance(chunks, str):
             return chunks
+        if self._is_streamed:
+            return "row groups that are large beside memory are decoded by pyarrow where columns have to be cast"
         rows = self._wanted_rows()
         if self._part is None:
             return EncodedRows(chunks, tuple(rows), self.first_row - self._first)
@@ -202,6 +235,8 @@ class ParquetSplit:
 
     def head(self, rows_max: int) -> pa.RecordBatch:
         """The first `rows_max` rows, reading and decoding little more than these; strings come without dictionary."""
+        if not self._columns:
+            return record_batch((), (), min(rows_max, self._rows))
         wanted = Wanted(self.row_group, self._columns, self._schema, rows_max)
         ranges = self._whole_ranges()
         if sum([one.length for one in ranges]) > _READ_AT_ONCE_BYTES_MAX:

@@ -236,7 +236,7 @@ def operand(expr: Expr, columns: Columns) -> Bounds | None:
             return Bounds(1, nulls=1)
         case Literal(value, kind):
             return _literal_bounds(value, kind)
-        case Cast(arg, kind) if _keeps_order(arg.type, kind):
+        case Cast(arg, kind) if keeps_order(arg.type, kind):
             found = operand(arg, columns)
             return found if found is None or arg.type.kind is not Kind.DATE else _as_moments(found, kind)
         case _:
@@ -251,7 +251,7 @@ def _literal_bounds(value: Value, kind: DataType) -> Bounds | None:
     return Bounds(1, value, value, 0)
 
 
-def _keeps_order(source: DataType, target: DataType) -> bool:
+def keeps_order(source: DataType, target: DataType) -> bool:
     """Whether a cast gives equal values: it neither rounds nor overflows, so bounds hold for its result."""
     if source.is_integer and target.is_integer:
         return source is target or (target.bits > source.bits and (target.is_signed or not source.is_signed))

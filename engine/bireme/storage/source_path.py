@@ -1,6 +1,7 @@
 """Which files a path, a glob or a folder names.
 
-Rule: the files come out sorted, each once, and never as an empty list. What is in the files is no concern here.
+Rule: the files come out sorted, each once, and never as an empty list. What is in the files is no concern here, nor
+what the names of their folders mean (`hive`).
 """
 
 from __future__ import annotations
@@ -9,28 +10,38 @@ import glob
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
-from bireme.errors import ArgumentFault, SourceMissing, Unsupported
+from bireme.errors import ArgumentFault, SourceMissing
 
 PathLike = str | os.PathLike[str]
 
 
-def expand(paths: PathLike | Iterable[PathLike], *, suffix: str) -> tuple[str, ...]:
-    """The absolute paths of all files that `paths` name.
+class FoundFile(NamedTuple):
+    """The absolute path of a file, and the path as whoever asked would write it."""
+
+    path: str
+    shown: str
+
+
+def expand(paths: PathLike | Iterable[PathLike], *, suffix: str) -> tuple[FoundFile, ...]:
+    """All files that `paths` name.
 
     A folder gives the files below it whose name ends in `suffix`; a glob (`*`, `?`, `[…]`, `**`) the files it
     matches and those in folders it matches. A list keeps its order, each entry's files sorted.
-    Raises SourceMissing where an entry names nothing, Unsupported for folders called `key=value`.
+    Raises SourceMissing where an entry names nothing.
     """
     entries = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not entries:
         raise ArgumentFault("a table needs at least one file; the list of paths is empty")
-    found: dict[str, None] = {}
+    found: dict[str, FoundFile] = {}
     for entry in entries:
         if not isinstance(entry, (str, os.PathLike)):
             raise ArgumentFault(f"a path must be a text or a pathlib.Path, not {type(entry).__name__}")
-        found.update(dict.fromkeys(_expand_one(os.fspath(entry), suffix)))
-    return tuple(found)
+        for shown in _expand_one(os.fspath(entry), suffix):
+            path = os.path.abspath(shown)
+            found.setdefault(path, FoundFile(path, shown))
+    return tuple(found.values())
 
 
 def _expand_one(entry: str, suffix: str) -> list[str]:
@@ -45,15 +56,13 @@ def _expand_one(entry: str, suffix: str) -> list[str]:
     if path.exists() or not glob.has_magic(entry):
         if not path.exists():
             raise SourceMissing(f"there is no file or folder {entry!r} (looked in {str(Path.cwd())!r})")
-        return [os.path.abspath(path)]
-    root = Path(os.path.abspath(_fixed_part(str(path))))
+        return [str(path)]
+    root = Path(_fixed_part(str(path)))
     files = [file for match in glob.glob(str(path), recursive=True) for file in _files_of_match(match, entry, suffix)]
     if "**" in entry:
         files = [file for file in files if not _is_hidden(Path(file), root=root)]
     if not files:
         raise SourceMissing(f"no file matches {entry!r} (looked in {str(Path.cwd())!r})")
-    for file in files:
-        _refuse_hive(Path(file).parent, root=root)
     return sorted(files)
 
 
@@ -61,7 +70,7 @@ def _files_of_match(match: str, pattern: str, suffix: str) -> list[str]:
     """A file stands for itself. A folder stands for its files, unless the pattern goes into folders by itself."""
     if not os.path.isdir(match):
         wanted = match.endswith(suffix) or not pattern.endswith("**")
-        return [os.path.abspath(match)] if wanted else []
+        return [match] if wanted else []
     return [] if "**" in pattern else _files_below(Path(match), suffix)
 
 
@@ -89,20 +98,7 @@ def _files_below(folder: Path, suffix: str) -> list[str]:
         seen.add(real)
         folders[:] = sorted(name for name in folders if not name.startswith((".", "_")))
         wanted = [name for name in names if name.endswith(suffix) and not name.startswith((".", "_"))]
-        if wanted:
-            _refuse_hive(Path(parent), root=folder)
-        files.extend(os.path.abspath(os.path.join(parent, name)) for name in wanted)
+        files.extend([str(Path(parent, name)) for name in wanted])
     if not files:
         raise SourceMissing(f"the folder {str(folder)!r} holds no file named *{suffix}")
     return sorted(files)
-
-
-def _refuse_hive(folder: Path, *, root: Path) -> None:
-    """Partition columns in folder names are data: reading such files without them would lose columns silently."""
-    for part in folder.parts[len(root.parts) :]:
-        key, equals, _ = part.partition("=")
-        if equals and key:
-            raise Unsupported(
-                f"the folder {part!r} in {str(folder)!r} looks like a Hive partition column, which is not supported "
-                f"yet; name the files of one partition, for example {str(folder / '*.parquet')!r}"
-            )

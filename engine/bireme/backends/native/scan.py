@@ -20,7 +20,7 @@ from bireme.backends.native.codecs import decompress
 from bireme.backends.native.lowering import Lowering, Missing, format_of
 from bireme.backends.native.program import NativeProgram, Reference
 from bireme.data import arrays
-from bireme.data.encoded import EncodedRows
+from bireme.data.encoded import EncodedRows, MadeColumn
 from bireme.data.record import record_batch
 from bireme.data.schema import Schema
 from bireme.data.types import DataType
@@ -98,8 +98,9 @@ class NativeScan:
     ) -> tuple[list[pa.RecordBatch], base.ScanCounts]:
         columns: list[Any] = [*_located(rows, buffers)]
         if self._has_row_numbers:
-            end = rows.first_row + rows.chunks[0].rows
-            columns.append(arrays.from_numpy(np.arange(rows.first_row, end, dtype=np.int64)))
+            first, count = _hull(rows.ranges)
+            numbers = np.arange(rows.first_row + first, rows.first_row + first + count, dtype=np.int64)
+            columns.append((arrays.from_numpy(numbers), first, rows.chunks[0].rows))
         try:
             return self._run_any_text(columns, rows.ranges, rows_max, bound)
         except _kernels.DamagedColumn as error:
@@ -139,7 +140,8 @@ class NativeScan:
             if as_they_are:
                 given = batch.columns
                 for place, column in as_they_are:
-                    given[place] = columns[column]
+                    whole = columns[column]
+                    given[place] = whole[0] if isinstance(whole, tuple) else whole
                 batch = record_batch(given, batch.schema.names, rows)
             batches.append(self._batch(compiled, rows, batch))
         return batches, base.ScanCounts(*counts)
@@ -263,10 +265,18 @@ def _format(kind: DataType) -> str:
     return "n" if form is None else form
 
 
-def _located(rows: EncodedRows, buffers: Sequence[pa.Buffer]) -> list[_kernels.Chunk]:
-    """The chunks with the addresses of their bytes."""
-    chunks: list[_kernels.Chunk] = []
+# An array of some rows that are decoded, the first of them, and how many there are in all.
+_Decoded = tuple[pa.Array, int, int]
+
+
+def _located(rows: EncodedRows, buffers: Sequence[pa.Buffer]) -> list[_kernels.Chunk | _Decoded]:
+    """The chunks with the addresses of their bytes, and what is no chunk as an array of the rows that may be wanted."""
+    chunks: list[_kernels.Chunk | _Decoded] = []
+    first, count = _hull(rows.ranges)
     for chunk in rows.chunks:
+        if isinstance(chunk, MadeColumn):
+            chunks.append((chunk.make(buffers, first, count), first, chunk.rows))
+            continue
         address = _address(buffers[chunk.buffer], chunk.offset, chunk.length)
         part = None
         if chunk.part is not None:
@@ -277,6 +287,14 @@ def _located(rows: EncodedRows, buffers: Sequence[pa.Buffer]) -> list[_kernels.C
              chunk.pages, part)
         )  # fmt: skip
     return chunks
+
+
+def _hull(ranges: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """The rows (first, count) that ascending ranges lie in."""
+    if not ranges:
+        return 0, 0
+    first, (last, count) = ranges[0][0], ranges[-1]
+    return first, last + count - first
 
 
 def _address(buffer: pa.Buffer, offset: int, length: int) -> int:

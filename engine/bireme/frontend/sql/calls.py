@@ -13,6 +13,7 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import INT64
 from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
+from bireme.frontend.files import READERS
 from bireme.frontend.sql.column_sets import bind_all, bind_condition, is_set
 from bireme.frontend.sql.context import Context, is_stand_in
 from bireme.frontend.sql.correlation import depths, moved
@@ -118,7 +119,7 @@ def _read_argument(node: Node | None, call: Invocation) -> None:
         _read_argument(node.args.get("this"), call)
     elif kind in (exp.Limit, exp.HavingMax, exp.Alias):
         raise Unsupported(f"{_ARGUMENT_KINDS[kind]} in a call is not supported")
-    elif kind in NAMED and call.name not in TAKES_NAMES:
+    elif kind in NAMED and call.name not in TAKES_NAMES and call.name not in READERS:
         raise Unsupported(f"{call.name} takes no named arguments; write its arguments in their order")
     else:
         call.args.append(node)

@@ -11,11 +11,12 @@ from sqlglot import expressions as exp
 from bireme.data.schema import Schema
 from bireme.data.types import INT32, TIMESTAMP, Field, Kind, list_of
 from bireme.errors import ArgumentFault, ClauseFault, NameFault, TypeFault, Unsupported
-from bireme.frontend.files import paths_name
+from bireme.frontend.files import READERS, files_name
 from bireme.frontend.series import FUNCTIONS, series_name
 from bireme.frontend.sql.calls import read_call
 from bireme.frontend.sql.constants import whole_number
 from bireme.frontend.sql.context import Block, Context
+from bireme.frontend.sql.lexemes import plain_name
 from bireme.frontend.sql.scope import Scope
 from bireme.frontend.sql.statement import Query
 from bireme.frontend.sql.syntax import Node, check_arguments, span
@@ -23,12 +24,12 @@ from bireme.plan import functions
 from bireme.plan.expr import Call, Expr, Interval, Literal, OuterColumn, ScalarSubquery
 from bireme.plan.functions.casting import cast
 from bireme.plan.functions.registry import is_null
+from bireme.plan.read_options import read_options
 from bireme.plan.relation import Project, Rel, Unnest, Values
 from bireme.plan.rules.fold_literals import moved
 from bireme.plan.tree import walk
 
 _ONE_ROW: Final = Values(((),), Schema(()))
-_READERS: Final = ("read_parquet", "parquet_scan")
 _NAMED_ARGUMENTS: Final = frozenset({exp.EQ, exp.PropertyEQ, exp.Kwarg})
 # More would make the plan itself large.
 _MOMENTS_MAX: Final = 100_000
@@ -38,10 +39,10 @@ def table_function(node: Node, block: Block) -> Query:
     """The rows of a call in FROM."""
     call = read_call(node)
     name = call.name
-    if name in _READERS:
+    if name in READERS:
         return _files(name, call.args, block)
     if name not in FUNCTIONS:
-        known = ", ".join((*FUNCTIONS, "unnest", *_READERS))
+        known = ", ".join((*FUNCTIONS, "unnest", *READERS))
         raise Unsupported(f"'{name}' is no table function here (there are {known}); register data as tables by name")
     args = _bound(call.args, name, block)
     if not all(map(_is_constant, args)):
@@ -89,22 +90,58 @@ def _is_constant(expr: Expr) -> bool:
 
 
 def _files(name: str, nodes: list[Node], block: Block) -> Query:
-    """The table in files: one path, glob or folder, or a list of them."""
-    for node in nodes:
-        if node.__class__ in _NAMED_ARGUMENTS:
-            raise Unsupported(f"{name} takes paths alone, without options", position=span(node))
-    (value,) = _bound(nodes, name, block) if len(nodes) == 1 else (None,)
+    """The table in files: one path, glob or folder, or a list of them, and options to read them with."""
+    given = [node for node in nodes if node.__class__ not in _NAMED_ARGUMENTS]
+    options = _options(name, [node for node in nodes if node.__class__ in _NAMED_ARGUMENTS], block)
+    (value,) = _bound(given, name, block) if len(given) == 1 else (None,)
     items = value.args if isinstance(value, Call) and value.function == "list_value" else (value,)
     paths = [item.value for item in items if isinstance(item, Literal) and isinstance(item.value, str)]
     if not paths or len(paths) != len(items):
         raise TypeFault(f"{name} takes a path, or a list of paths, as constant texts")
     try:
-        table = block.statement.table(paths_name(paths))
+        table = block.statement.table(files_name(paths, options))
     except ArgumentFault as error:
         raise TypeFault(str(error)) from error
     if table is None:
         raise NameFault(f"this catalog reads no files; register what is in {paths[0]!r} as a table")
     return _query(table.scan())
+
+
+def _options(name: str, nodes: list[Node], block: Block) -> dict[str, object]:
+    """What is written as `option = value`, as the names of files may carry it."""
+    options: dict[str, object] = {}
+    for node in nodes:
+        check_arguments(node, {"this", "expression"})
+        option = plain_name(node.args["this"].name).lower()
+        if option in options:
+            raise ClauseFault(f"{name} is given {option} twice", position=span(node))
+        value = node.args["expression"]
+        options[option] = _types(value) if option == "hive_types" else _option(option, value, name, block)
+        try:
+            read_options({option: options[option]})
+        except ArgumentFault as error:
+            raise TypeFault(error.message, position=span(node)) from error
+    return options
+
+
+def _option(option: str, node: Node, name: str, block: Block) -> object:
+    (value,) = _bound([node], name, block)
+    if not isinstance(value, Literal) or not isinstance(value.value, bool | int | str):
+        raise TypeFault(f"{name} takes a constant as {option}, which is not NULL", position=span(node))
+    return value.value
+
+
+def _types(node: Node) -> dict[str, str]:
+    """`{'year': integer}`; types may be texts, too."""
+    fields = node.args.get("expressions") or [] if node.__class__ is exp.Struct else []
+    if not fields or any(field.__class__ is not exp.PropertyEQ for field in fields):
+        raise TypeFault("hive_types are written as {'column': type, …}", position=span(node))
+    types: dict[str, str] = {}
+    for field in fields:
+        kind = field.args["expression"]
+        is_text = kind.__class__ is exp.Literal and kind.args.get("is_string")
+        types[plain_name(field.args["this"].name)] = kind.args["this"] if is_text else kind.sql(dialect="duckdb")
+    return types
 
 
 def _bound(nodes: list[Node], name: str, block: Block) -> list[Expr]:

@@ -12,7 +12,7 @@ from sqlglot import expressions as exp
 from bireme.data.schema import Schema
 from bireme.data.types import Field
 from bireme.errors import ClauseFault, NameFault, QueryError, SyntaxFault, Unsupported
-from bireme.frontend.files import paths_named, stem
+from bireme.frontend.files import READERS, files_named, stem
 from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.correlation import deepen
 from bireme.frontend.sql.lexemes import plain_name
@@ -122,7 +122,10 @@ def _named(node: Node, block: Block) -> Bound:
     if name_node.__class__ is exp.Values:
         return _aliased(values(name_node, block), alias)
     if name_node.__class__ is exp.Anonymous:
-        return _of_function(table_function(name_node, block), alias, plain_name(name_node.name))
+        function = plain_name(name_node.name)
+        made = table_function(name_node, block)
+        # The alias of a function that makes one column names that as well.
+        return _aliased(made, alias, function) if function in READERS else _of_function(made, alias, function)
     if name_node.__class__ is not exp.Identifier:
         raise Unsupported(f"'{name_node.key}': this table function is not supported; register files as tables by name")
     name = name_node.args["this"]
@@ -138,7 +141,7 @@ def _named(node: Node, block: Block) -> Bound:
         known = [*[entry.name for entry in block.tables.values()], *block.statement.catalog.names()]
         raise NameFault(f"there is no table '{name}'{functions.suggest(name, known)}")
     schema = table.schema
-    is_named = paths_named(table.name) is None
+    is_named = files_named(table.name) is None
     own_name = name_node.args["this"] if is_named else stem(table.name)
     return _aliased(Query(table.scan(), schema.names, schema.types), alias, own_name, is_named)
 

@@ -78,7 +78,8 @@ class Samples:
     def follows_file(self, origin: Origin) -> bool:
         """Whether a column rises or falls through the file: then a sample of blocks says nothing of its ranges."""
         table = self.statistics(origin.table, origin.version)
-        if table.columns[origin.column].clustered:
+        known = table.columns[origin.column]
+        if known.clustered or known.same_in_files:
             return True
         key = ("order", origin.table, origin.version, origin.column)
         found: bool | None = self._cache.get(key)
