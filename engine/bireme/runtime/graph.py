@@ -23,7 +23,8 @@ from bireme.plan.physical import Dag, Edge, EdgeSource, Take
 from bireme.runtime.asides import Asides
 from bireme.runtime.compute.policy import distances_to_result, rank
 from bireme.runtime.holder.batch_holder import BatchHolder
-from bireme.runtime.holder.state import Entry, Feed
+from bireme.runtime.holder.feed import Feed
+from bireme.runtime.holder.state import Entry
 from bireme.runtime.opening import open_pipeline
 from bireme.runtime.pipeline import LivePipeline, Phase
 from bireme.runtime.services import Services

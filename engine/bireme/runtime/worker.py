@@ -18,6 +18,7 @@ from bireme.clock import Clock, MonotonicClock
 from bireme.config import Config
 from bireme.data.batch import Batch
 from bireme.data.ids import QueryId
+from bireme.data.record import joined
 from bireme.data.tier import Tier
 from bireme.errors import EngineBug
 from bireme.observe.moves import Moves
@@ -34,7 +35,7 @@ from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.executor import MemoryExecutor
 from bireme.runtime.memory.footprint import Footprint, Quota
 from bireme.runtime.memory.ledger import Ledger, Use
-from bireme.runtime.memory.mover import Mover
+from bireme.runtime.memory.mover import Joined, Mover
 from bireme.runtime.memory.pinned_pool import PinnedPool
 from bireme.runtime.memory.room import Purpose, Room, Waits
 from bireme.runtime.pipeline import LivePipeline
@@ -83,7 +84,7 @@ class Worker:
 
     It owns neither `source`, `spill` nor `transport`: whoever made them closes them, after the worker. Without a
     transport it has no peers. `quota` limits what the backend's kernels keep of memory for reuse, `meter` measures
-    what they take.
+    what they take; `joined` makes one batch of several.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class Worker:
         transport: Transport | None = None,
         quota: Quota | None = None,
         meter: Meter | None = None,
+        joined: Joined = joined,
     ) -> None:
         self.config = config
         self.clock: Clock = clock if clock is not None else MonotonicClock()
@@ -118,6 +120,7 @@ class Worker:
         self._spill = spill
         self._make_threads = threads
         self._transport = transport
+        self._joined = joined
         self._meter: Meter = Unmetered() if meter is None else meter
         self._queries: dict[QueryId, Query] = {}
         self._query_ids = count(1)
@@ -185,6 +188,7 @@ class Worker:
             ledger=self.ledger,
             recorder=self.recorder,
             clock=self.clock,
+            joined=self._joined,
         )
         self.memory = MemoryExecutor(
             self.room,
@@ -195,6 +199,7 @@ class Worker:
             recorder=self.recorder,
             watermark_start=config.watermark_start,
             watermark_stop=config.watermark_stop,
+            batch_ids=self._batch_ids,
         )
         self.compute = ComputeExecutor(
             slots=config.threads,
