@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
 from itertools import count
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bireme.clock import Clock, MonotonicClock
 from bireme.config import Config
@@ -54,6 +54,9 @@ __all__ = ["ResultStream", "Worker", "WorkerStatistics"]
 
 T = TypeVar("T")
 MakeThreads = Callable[[str, int], Threads]
+
+# An edge whose readers have enough to do holds up to such a part of the memory: more would be spilled, and read again.
+_EDGES_IN_MEMORY: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +292,7 @@ class Worker:
                 query=QueryId(next(self._query_ids)),
                 services=self,
                 slots=self.config.threads,
-                edge_bytes_max=self.config.edge_bytes_max,
+                edge_bytes_max=min(self.config.edge_bytes_max, self.config.memory_bytes_max // _EDGES_IN_MEMORY),
                 result_bytes_max=self.config.result_bytes_max,
                 batch_ids=self._batch_ids,
             )
