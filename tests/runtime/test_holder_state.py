@@ -236,6 +236,15 @@ def test_a_joined_entry_is_in_the_place_of_its_parts_in_every_feed() -> None:
     assert [holder.consume(joined), holder.consume(joined)] == [None, joined]
 
 
+def test_once_all_is_there_batches_stay_as_they_are() -> None:
+    holder = state(Take.PARTITION)
+    entries = holder.put(0, 0, [(0, batch()), (0, batch())])
+    assert runs_of(holder) == [(0, entries)]
+    holder.finish(0)
+    holder.feeds[0].add_part(holder.spread(0, [batch(), batch()]))
+    assert [part for part, _ in runs_of(holder)] == [-1] * 4
+
+
 def test_batches_ahead_of_their_turn_are_no_run() -> None:
     holder = state(Take.PARTITION, ordered=True)
     holder.put(0, 1, [(0, batch()), (0, batch())])

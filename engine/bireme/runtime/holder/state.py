@@ -260,7 +260,9 @@ class HolderState:
                 yield entry
 
     def runs(self, tier: Tier) -> Iterator[Run]:
-        """The same entries: together where they might as well be one."""
+        """The same entries: together where they might as well be one. Once all producers have ended, none are: readers
+        may count on batches as they are, such as those that a window has surveyed.
+        """
         if not self.tier_count[tier]:
             return
         found: set[BatchId] = set()
@@ -273,7 +275,7 @@ class HolderState:
 
     def _runs_of_parts(self, tier: Tier) -> Iterator[Run]:
         feeds = [feed for feed in self.feeds if not feed.closed]
-        if not feeds or any(feed.take is not Take.PARTITION for feed in feeds):
+        if self.finished or not feeds or any(feed.take is not Take.PARTITION for feed in feeds):
             return
         for number, part in enumerate(feeds[0].parts):
             if not part or any(number >= len(feed.parts) or feed.parts[number] != part for feed in feeds[1:]):

@@ -211,7 +211,7 @@ class MemoryExecutor:
             self._queued(holder, first),
             hint.home > Tier.DEVICE,
             (holder, run),
-            run.part >= 0 and nbytes < enough and not holder.state.finished,
+            run.part >= 0 and nbytes < enough,
         )
 
 
