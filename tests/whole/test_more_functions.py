@@ -131,6 +131,9 @@ def test_as_in_duckdb(query: str, session: bm.Session, oracle: duckdb.DuckDBPyCo
         "'12_.5'::decimal(10, 2)",
         "'1_2_'::double",
         "'0x_F'::int",
+        "'9e999999'::interval",
+        "'-9e99999'::interval",
+        "'9e31'::interval",
     ],
 )
 def test_values_outside_of_a_function_are_data_errors(expression: str, session: bm.Session) -> None:

@@ -1,4 +1,4 @@
-// Casts among numbers, booleans, dates and timestamps, and of some of them to text.
+// Casts among numbers, booleans, dates and timestamps; those from and to text are in files of their own.
 //
 // What a cast does to a value is written in plan/functions/conversion.py: numbers to fewer decimal places
 // round half away from zero, floats to integers half to even. What does not fit is a ConversionFault; with
@@ -11,6 +11,7 @@
 
 #include "kernels/calendar.hpp"
 #include "kernels/decimal.hpp"
+#include "kernels/expression/cast_text.hpp"
 #include "kernels/expression/resolve.hpp"
 
 namespace bireme {
@@ -368,35 +369,6 @@ bool resolve_time(Node& node) {
   return true;
 }
 
-// -------------------------------------------------------------------------------------------------- text
-
-void to_text(Call& call) {
-  Str* out = call.out_as<Str>();
-  for (int64_t row = 0; row < call.rows; ++row) {
-    if (call.valid != nullptr && !call.valid[row]) {
-      out[row] = Str{"", 0, 0};
-      continue;
-    }
-    const std::string text = format_value(call.node.arg_types[0], *call.args[0], row);
-    auto* made = call.arena.take_array<char>(static_cast<int64_t>(text.size()));
-    std::memcpy(made, text.data(), text.size());
-    out[row] = {made, static_cast<uint32_t>(text.size()), 0};
-  }
-}
-
-// Years that ISO dates have; others are left to the reference, which says what is wrong with them.
-void dates_to_text(Call& call) {
-  const int32_t* days = call.args[0]->as<int32_t>();
-  constexpr int64_t kFirst = days_of(1, 1, 1);
-  constexpr int64_t kLast = days_of(9999, 12, 31);
-  for (int64_t row = 0; row < call.rows; ++row) {
-    const bool valid = call.valid == nullptr || call.valid[row];
-    if (valid && (days[row] < kFirst || days[row] > kLast))
-      throw NeedsReference("cast of a far date to varchar");
-  }
-  to_text(call);
-}
-
 void resolve_cast(Node& node, std::span<const Node* const>) {
   expect_args(node, 1);
   const Kind from = node.arg_types[0].kind;
@@ -411,13 +383,9 @@ void resolve_cast(Node& node, std::span<const Node* const>) {
     resolve_to_float(node);
   } else if (is_float(from) && is_exact(to)) {
     resolve_from_float(node);
-  } else if (is_exact(from) && to == Kind::String) {
-    node.kernel = to_text;
-    node.costly = true;
-  } else if (from == Kind::Date32 && to == Kind::String) {
-    node.kernel = dates_to_text;
-    node.costly = true;
-  } else if (!resolve_time(node)) {
+  } else if (from == Kind::String ? !resolve_from_text(node) : to == Kind::String && !resolve_to_text(node)) {
+    no_kernel(node);
+  } else if (from != Kind::String && to != Kind::String && !resolve_time(node)) {
     no_kernel(node);
   }
 }

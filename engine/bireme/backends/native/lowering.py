@@ -124,8 +124,10 @@ class Lowering:
     # ---------------------------------------------------------------------------------------- structure
 
     def _cast(self, expr: Cast) -> int:
-        if expr.arg.type is DATE and expr.type is STRING and not self._ascii_only:
-            raise Missing(expr, "dates before the year 1 or after 9999 are written by the reference backend")
+        if not self._ascii_only and (expr.arg.type is STRING) is not (expr.type is STRING):
+            raise Missing(
+                expr, f"{expr.arg.type} values out of the ordinary are cast to {expr.type} by the reference backend"
+            )
         return self._cast_node(expr, self.node(expr.arg), expr.arg.type, expr.type, expr.safe)
 
     def _cast_node(self, expr: Expr, arg: int, source: DataType, target: DataType, safe: bool = False) -> int:

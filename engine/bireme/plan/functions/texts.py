@@ -30,6 +30,8 @@ NANOSECONDS_A_MICROSECOND: Final = 1_000
 SECONDS_A_DAY: Final = 86_400
 NANOSECONDS_A_DAY: Final = SECONDS_A_DAY * NANOSECONDS_A_SECOND
 DAYS_A_MONTH: Final = 30
+# The power of ten of the largest amounts of a unit that are looked at; no interval comes near it.
+_ADJUSTED_MAX: Final = 30
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 UTC: Final = datetime.UTC
 
@@ -204,6 +206,8 @@ def span(amount: Decimal, unit: str) -> Interval:
     """`amount` of a unit, as in DuckDB: years and longer units are rounded to months, a fraction of a month becomes
     days, one of a day time, rounded to microseconds; a fraction of a microsecond is dropped.
     """
+    if amount.adjusted() > _ADJUSTED_MAX:
+        raise OverflowError("it leaves the range of an interval")
     months, days, nanoseconds = _UNITS[unit]
     count = EXACT.multiply(amount, months or days or nanoseconds)
     if months >= _UNITS["year"][0]:
