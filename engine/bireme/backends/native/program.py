@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from bireme.backends import base
 from bireme.backends.native import _kernels
-from bireme.backends.native.lowering import Lowering, Missing, format_of
+from bireme.backends.native.formats import format_of
+from bireme.backends.native.lowering import Lowering, Missing
 from bireme.data.record import record_batch, select
 from bireme.data.schema import Schema
 from bireme.plan.expr import Call, Case, Cast, Column, Expr

@@ -17,7 +17,8 @@ import pyarrow as pa
 from bireme.backends import base
 from bireme.backends.native import _kernels
 from bireme.backends.native.codecs import decompress
-from bireme.backends.native.lowering import Lowering, Missing, format_of
+from bireme.backends.native.formats import format_of
+from bireme.backends.native.lowering import Lowering, Missing
 from bireme.backends.native.program import NativeProgram, Reference
 from bireme.data import arrays
 from bireme.data.encoded import EncodedRows, MadeColumn
