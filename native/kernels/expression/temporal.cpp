@@ -1,50 +1,14 @@
 // Parts of dates and timestamps, date_trunc, and moving a moment by a constant interval.
 //
 // Timestamps count their unit since 1970; date parts look at whole days, rounded down.
-#include "kernels/calendar.hpp"
+#include "kernels/expression/moments.hpp"
 #include "kernels/expression/resolve.hpp"
 
 namespace bireme {
 
 namespace {
 
-constexpr int64_t kNanosecondsADay = 86'400'000'000'000;
-
-int64_t nanoseconds_a_tick(char unit) {
-  switch (unit) {
-    case 's':
-      return 1'000'000'000;
-    case 'm':
-      return 1'000'000;
-    case 'u':
-      return 1'000;
-    default:
-      return 1;
-  }
-}
-
-int64_t ticks_a_day(char unit) {
-  return kNanosecondsADay / nanoseconds_a_tick(unit);
-}
-
-constexpr int64_t floor_divide(int64_t value, int64_t divisor) {
-  return value / divisor - (value % divisor < 0);
-}
-
-// What is left of floor_divide; never negative.
-constexpr int64_t floor_modulo(int64_t value, int64_t divisor) {
-  const int64_t rest = value % divisor;
-  return rest < 0 ? rest + divisor : rest;
-}
-
-constexpr int64_t toward_zero(int64_t value, int64_t divisor) {
-  return value / divisor;
-}
-
-// 0 for Monday.
-constexpr int64_t weekday(int64_t days) {
-  return (days % 7 + 10) % 7;
-}
+using namespace moments;
 
 // ------------------------------------------------------------------------------------------------ parts
 
@@ -124,24 +88,6 @@ void resolve_clock(Node& node, std::span<const Node* const>) {
 
 // ------------------------------------------------------------------------------------------- truncation
 
-int64_t months_in(std::string_view unit) {
-  if (unit == "millennium") return 12000;
-  if (unit == "century") return 1200;
-  if (unit == "decade") return 120;
-  if (unit == "year") return 12;
-  if (unit == "quarter") return 3;
-  return unit == "month" ? 1 : 0;
-}
-
-int64_t microseconds_in(std::string_view unit) {
-  if (unit == "day") return 86'400'000'000;
-  if (unit == "hour") return 3'600'000'000;
-  if (unit == "minute") return 60'000'000;
-  if (unit == "second") return 1'000'000;
-  if (unit == "millisecond") return 1'000;
-  return unit == "microsecond" ? 1 : 0;
-}
-
 // The first day of the span of so many months in which a day lies; spans are counted from the year 0, toward
 // it.
 int64_t first_of_months(int32_t days, int64_t span) {
@@ -219,9 +165,21 @@ void move_timestamps(Call& call) {
   });
 }
 
+// A time of day goes round the clock; months and days do not move it.
+void move_times(Call& call) {
+  const int64_t step = call.node.numbers[2] / nanoseconds_a_tick(call.node.type.unit);
+  const int64_t day = ticks_a_day(call.node.type.unit);
+  map_unary<int64_t, int64_t>(call,
+                              [step, day](int64_t time) { return floor_modulo(time + step % day, day); });
+}
+
 void resolve_move(Node& node, std::span<const Node* const>) {
   expect_args(node, 1);
   const Type& type = node.arg_types[0];
+  if (type.kind == Kind::Time64 && node.type.kind == Kind::Time64 && type.unit == node.type.unit) {
+    node.kernel = move_times;
+    return;
+  }
   if (node.type.kind != Kind::Timestamp) no_kernel(node);
   if (type.kind == Kind::Date32) {
     node.kernel = move_dates;
