@@ -90,7 +90,7 @@ def cases() -> dict[str, tuple[Expr, tuple[DataType, ...]]]:
                     add(name, (kind, kind), [unit])
         for width in WIDTHS:
             add("time_bucket", (kind,), [width])
-        for name in ("last_day", "dayname", "monthname"):
+        for name in ("last_day", "dayname", "monthname", "yearweek", "decade", "century", "millennium"):
             add(name, (kind,))
     for kind in (t.DATE, t.TIMESTAMP, NANOSECONDS):
         for template in FORMATS:

@@ -43,6 +43,23 @@ int64_t iso_week(int32_t days) {
   return (thursday - days_of(civil_of(static_cast<int32_t>(thursday)).year, 1, 1)) / 7 + 1;
 }
 
+int64_t year_and_week(int32_t days) {
+  const int64_t year = iso_year(days);
+  const int64_t week = iso_week(days);
+  return year * 100 + (year < 0 ? -week : week);
+}
+
+int64_t decade_of(int32_t days) {
+  return toward_zero(civil_of(days).year, 10);
+}
+
+// The number of the span of so many years, from 1; before the year 1 from -1 down.
+template <int64_t years>
+int64_t span_of(int32_t days) {
+  const int64_t year = civil_of(days).year;
+  return year > 0 ? (year - 1) / years + 1 : year / years - 1;
+}
+
 template <int64_t (*part)(int32_t)>
 void part_of_date(Call& call) {
   map_unary<int32_t, int64_t>(call, [](int32_t days) { return part(days); });
@@ -218,6 +235,10 @@ constexpr Function kFunctions[] = {
     {"isodow", resolve_part<iso_day_of_week>},
     {"dayofyear", resolve_part<day_of_year>},
     {"isoyear", resolve_part<iso_year>},
+    {"yearweek", resolve_part<year_and_week>},
+    {"decade", resolve_part<decade_of>},
+    {"century", resolve_part<span_of<100>>},
+    {"millennium", resolve_part<span_of<1000>>},
     {"hour", resolve_clock<86'400'000'000, 3'600'000'000>},
     {"minute", resolve_clock<3'600'000'000, 60'000'000>},
     {"second", resolve_clock<60'000'000, 1'000'000>},

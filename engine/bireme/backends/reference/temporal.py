@@ -83,7 +83,9 @@ def _rounded_up(years: int) -> Callable[[Numbers], Numbers]:
 
 
 def _toward_zero(values: Numbers, divisor: int) -> Numbers:
-    return np.where(values < 0, -(-values // divisor), values // divisor)
+    quotient = values // divisor
+    rounded: Numbers = quotient + ((values < 0) & (quotient * divisor != values))
+    return rounded
 
 
 _OF_DAYS: Final[dict[str, Callable[[Numbers], Numbers]]] = {

@@ -121,15 +121,19 @@ def _age(call: Call, args: list[pa.Array]) -> pa.Array:
     """
     one, other = [integers(array) for array in args]
     sign = np.where(one < other, -1, 1)
-    (day, time), (before_day, before_time) = [
-        (points // _DAY, points % _DAY) for points in (np.maximum(one, other), np.minimum(one, other))
-    ]
+    (day, time), (before_day, before_time) = _split(np.maximum(one, other)), _split(np.minimum(one, other))
     year, month, day = calendar.civil(day)
     before_year, before_month, before_day = calendar.civil(before_day)
     rest, is_short = _borrowed(time - before_time, np.array([_DAY]))
     days, is_less = _borrowed(day - before_day - is_short, calendar.days_in_month(before_year, before_month))
     months = (year - before_year) * _MONTHS_A_YEAR + month - before_month - is_less
     return from_span_parts((months * sign, days * sign, rest * 1000 * sign), any_null(args))
+
+
+def _split(points: Numbers) -> tuple[Numbers, Numbers]:
+    """Days since 1970, and microseconds after midnight."""
+    days = points // _DAY
+    return days, points - days * _DAY
 
 
 def _borrowed(values: Numbers, unit: Numbers) -> tuple[Numbers, Numbers]:
@@ -151,7 +155,8 @@ def _span(months: int = 0, days: int = 0, nanoseconds: int = 0) -> Evaluator:
             return from_span_parts((_ZERO, _ZERO, time), missing)
         amounts = integers(args[0])
         _check_amounts(amounts, missing)
-        return from_span_parts([scaled(amounts, unit) for unit in (months, days, nanoseconds)], missing)
+        parts = [scaled(amounts, unit) if unit else _ZERO for unit in (months, days, nanoseconds)]
+        return from_span_parts(parts, missing)
 
     return evaluate
 

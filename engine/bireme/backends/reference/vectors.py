@@ -213,14 +213,19 @@ def from_span_parts(parts: Iterable[Numbers], missing: Bools) -> pa.Array:
     """An INTERVAL column of months, days and nanoseconds; Overflow for parts, outside of NULLs, that do not fit it."""
     spans = np.zeros(len(missing), _MONTH_DAY_NANO)
     for name, values, bits in zip(_MONTH_DAY_NANO.names or (), parts, (32, 32, 64), strict=True):
-        bound = 1 << (bits - 1)
-        outside = np.asarray((values < -bound) | (values >= bound), np.bool_) & ~missing
-        if outside.any():
-            raise Overflow("an interval leaves the range of its months, days or nanoseconds")
-        spans[name] = np.where(missing, 0, values)
+        if not _fits(values, bits):
+            values = np.where(missing, 0, values)
+            if not _fits(values, bits):
+                raise Overflow("an interval leaves the range of its months, days or nanoseconds")
+        spans[name] = values
     validity = pa.py_buffer(np.packbits(~missing, bitorder="little").tobytes()) if missing.any() else None
-    buffers = [validity, pa.py_buffer(spans.tobytes())]
+    buffers = [validity, pa.py_buffer(spans.view(np.uint8))]
     return pa.Array.from_buffers(pa.month_day_nano_interval(), len(missing), buffers)
+
+
+def _fits(values: Numbers, bits: int) -> bool:
+    bound = 1 << (bits - 1)
+    return len(values) == 0 or bool(-bound <= values.min() and values.max() < bound)
 
 
 def from_texts(values: list[str | None]) -> pa.Array:
