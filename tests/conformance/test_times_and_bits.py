@@ -95,8 +95,13 @@ def cases() -> dict[str, tuple[Expr, tuple[DataType, ...]]]:
     for kind in (t.DATE, t.TIMESTAMP, NANOSECONDS):
         for template in FORMATS:
             add("strftime", (kind,), after=[template])
-    for name in ("epoch_ms", "epoch_us"):
+    for name in ("epoch_ms", "epoch_us", "epoch_ns", "julian", "epoch"):
         add(name, (t.TIMESTAMP,))
+    for name in ("julian", "epoch"):
+        add(name, (t.DATE,))
+    add("epoch", (t.TIME,))
+    add("epoch_ns", (NANOSECONDS,))
+    add("to_timestamp", (t.FLOAT64,))
     add("add", (t.TIME,), after=[Interval(1, 2, -3_600_000_001_500)])
     add("make_date", (t.INT64,) * 3)
     add("make_time", (t.INT64, t.INT64, t.FLOAT64))
@@ -184,6 +189,7 @@ def test_drawn_values_agree(other: Kernels, reference: ReferenceKernels, name: s
         ("gcd(bigint, bigint)", (-(1 << 63), 0)),
         ("factorial(integer)", (34,)),
         ("factorial(integer)", (-1,)),
+        ("to_timestamp(double)", (1e13,)),
     ],
 )
 def test_errors_are_those_of_the_reference(

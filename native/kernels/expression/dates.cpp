@@ -331,21 +331,6 @@ void resolve_bucket(Node& node, std::span<const Node* const>) {
   node.can_raise = true;
 }
 
-// ---------------------------------------------------------------------------------------------- counts
-
-template <int64_t divisor>
-void counts(Call& call) {
-  map_unary<int64_t, int64_t>(call, [](int64_t moment) { return toward_zero(moment, divisor); });
-}
-
-template <int64_t divisor>
-void resolve_count(Node& node, std::span<const Node* const>) {
-  expect_args(node, 1);
-  const Type& type = node.arg_types[0];
-  if (type.kind != Kind::Timestamp || type.unit != 'u' || node.type.kind != Kind::Int64) no_kernel(node);
-  node.kernel = counts<divisor>;
-}
-
 constexpr Function kFunctions[] = {
     {"make_date", resolve_make<Kind::Date32, 3, 3, make_dates>},
     {"make_time", resolve_make<Kind::Time64, 2, 3, make_times>},
@@ -356,8 +341,6 @@ constexpr Function kFunctions[] = {
     {"date_diff", resolve_difference<false>},
     {"date_sub", resolve_difference<true>},
     {"time_bucket", resolve_bucket},
-    {"epoch_ms", resolve_count<1'000>},
-    {"epoch_us", resolve_count<1>},
 };
 
 }  // namespace

@@ -94,6 +94,7 @@ std::span<const Function> cast_functions();
 std::span<const Function> math_functions();
 std::span<const Function> integer_functions();
 std::span<const Function> date_functions();
+std::span<const Function> epoch_functions();
 std::span<const Function> time_format_functions();
 std::span<const Function> time_parse_functions();
 

@@ -22,6 +22,8 @@ LEFT_OVER: Final = {
     "date_diff": "the farthest dates",
     "date_sub": "the farthest dates",
     "time_bucket": "the farthest dates",
+    "epoch_ns": "the farthest dates",
+    "to_timestamp": _FAILING,
     **dict.fromkeys(("make_date", "make_time", "make_timestamp", "shift_left", "gcd", "lcm", "factorial"), _FAILING),
 }  # fmt: skip
 
