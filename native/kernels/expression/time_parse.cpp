@@ -1,7 +1,7 @@
 // strptime and try_strptime with a constant format.
 //
-// What the specifiers mean is in backends/reference/time_parsing.py. Those of weeks and zones have no kernel. A
-// text that does not fit is left to the reference backend, which says what is wrong with it.
+// What the specifiers mean is in backends/reference/time_parsing.py. Those of weeks and zones have no kernel.
+// A text that does not fit is left to the reference backend, which says what is wrong with it.
 #include <algorithm>
 #include <optional>
 
