@@ -119,13 +119,20 @@ ARITHMETIC = [
         (D15, D15),
         (D4, D15),
     ),
-    *binary("bitwise_and", "&", (t.INT32, t.INT32), (t.UINT64, t.UINT64), (t.INT8, t.INT64)),
-    *binary("bitwise_or", "|", (t.INT32, t.INT32)),
-    *binary("shift_right", ">>", (t.INT32, t.INT32)),
-    *binary("shift_left", "<<", (t.INT32, t.INT32), (t.INT64, t.INT64)),
-    Example("bitwise_xor", (t.INT32, t.INT32), "xor({0}, {1})"),
+    *binary("bitwise_and", "&", *ALIKE[:7], (t.INT8, t.INT64)),
+    *binary("bitwise_or", "|", *ALIKE[:7]),
+    *binary("shift_right", ">>", *ALIKE[:7]),
+    *binary("shift_left", "<<", *ALIKE[:7]),
+    *[Example("bitwise_xor", pair, "xor({0}, {1})") for pair in ALIKE[:7]],
     *[Example("negate", (kind,), "-{0}") for kind in (*INTEGERS[:4], t.FLOAT64, D15, t.INTERVAL)],
-    *[Example("bitwise_not", (kind,), "~{0}") for kind in (t.INT32, t.UINT8, t.INT64)],
+    *[Example("bitwise_not", (kind,), "~{0}") for kind in INTEGERS],
+    *binary("multiply", "*", (t.INTERVAL, t.INT32)),
+    *binary("divide", "/", (t.INTERVAL, t.INT32)),
+    *[
+        Example(function, (t.INTERVAL,), f"{{0}} {symbol} {factor}::double", (factor,))
+        for function, symbol in (("multiply", "*"), ("divide", "/"))
+        for factor in (1.37, -0.3, 1e3)
+    ],
 ]
 COMPARISONS = [
     *binary("eq", "=", *COMPARED),
@@ -202,6 +209,10 @@ NUMERIC = [
     Example("power", (t.INT32, t.INT32), "power({0}, {1})", error_max=1e-9),
     Example("atan2", (t.FLOAT64, t.FLOAT64), "atan2({0}, {1})"),
     Example("log", (t.FLOAT64,), "log({0})"),
+    *unary("bit_count({0})", *INTEGERS[:4]),
+    *[Example(name, (kind,), f"{name}({{0}})") for name in ("hex", "bin") for kind in (t.INT8, t.INT64, t.UINT64)],
+    *[Example(name, (t.INT64, t.INT64), f"{name}({{0}}, {{1}})") for name in ("gcd", "lcm")],
+    Example("factorial", (t.INT8,), "factorial({0})"),
 ]
 PATTERNS = ("a%", "%a", "%b%", "_", "%", "", "a_c", "%a%c%", "ä%", "%\\_%", "日__", "abc", "%%a", "_%_")
 TEXT = [
@@ -311,6 +322,8 @@ TEMPORAL = [
     Example("dayname", (t.DATE,), "dayname({0})"),
     Example("monthname", (t.DATE,), "monthname({0})"),
     Example("make_date", (t.INT32, t.INT8, t.INT8), "make_date({0}, {1}, {2})"),
+    Example("make_time", (t.INT8, t.INT8, t.FLOAT64), "make_time({0}, {1}, {2})"),
+    Example("age", (t.TIMESTAMP, t.TIMESTAMP), "age({0}, {1})"),
     *[
         Example("strftime", (kind,), f"strftime({{0}}, '{f}')", (f,))
         for kind in (t.DATE, t.TIMESTAMP)

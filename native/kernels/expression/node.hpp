@@ -92,6 +92,11 @@ std::span<const Function> regex_functions();
 std::span<const Function> temporal_functions();
 std::span<const Function> cast_functions();
 std::span<const Function> math_functions();
+std::span<const Function> integer_functions();
+std::span<const Function> date_functions();
+std::span<const Function> epoch_functions();
+std::span<const Function> time_format_functions();
+std::span<const Function> time_parse_functions();
 
 // Throws Unsupported, naming function and types.
 [[noreturn]] void no_kernel(const Node& node);

@@ -93,4 +93,18 @@ void map_checked(Call& call, Row row_function) {
   if (any != 0) call.reject<Fault>(bad);
 }
 
+// As map_checked, for row(index, &out) of any number of arguments, some of which may be constant.
+template <typename Fault, typename Out, typename Row>
+void map_rows(Call& call, Row row_function) {
+  Out* out = call.out_as<Out>();
+  auto* bad = call.arena.take_array<uint8_t>(call.rows);
+  unsigned any = 0;
+  for (int64_t row = 0; row < call.rows; ++row) {
+    const bool wrong = row_function(row, out[row]);
+    bad[row] = wrong;
+    any |= wrong;
+  }
+  if (any != 0) call.reject<Fault>(bad);
+}
+
 }  // namespace bireme

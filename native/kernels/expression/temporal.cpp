@@ -1,50 +1,14 @@
 // Parts of dates and timestamps, date_trunc, and moving a moment by a constant interval.
 //
 // Timestamps count their unit since 1970; date parts look at whole days, rounded down.
-#include "kernels/calendar.hpp"
+#include "kernels/expression/moments.hpp"
 #include "kernels/expression/resolve.hpp"
 
 namespace bireme {
 
 namespace {
 
-constexpr int64_t kNanosecondsADay = 86'400'000'000'000;
-
-int64_t nanoseconds_a_tick(char unit) {
-  switch (unit) {
-    case 's':
-      return 1'000'000'000;
-    case 'm':
-      return 1'000'000;
-    case 'u':
-      return 1'000;
-    default:
-      return 1;
-  }
-}
-
-int64_t ticks_a_day(char unit) {
-  return kNanosecondsADay / nanoseconds_a_tick(unit);
-}
-
-constexpr int64_t floor_divide(int64_t value, int64_t divisor) {
-  return value / divisor - (value % divisor < 0);
-}
-
-// What is left of floor_divide; never negative.
-constexpr int64_t floor_modulo(int64_t value, int64_t divisor) {
-  const int64_t rest = value % divisor;
-  return rest < 0 ? rest + divisor : rest;
-}
-
-constexpr int64_t toward_zero(int64_t value, int64_t divisor) {
-  return value / divisor;
-}
-
-// 0 for Monday.
-constexpr int64_t weekday(int64_t days) {
-  return (days % 7 + 10) % 7;
-}
+using namespace moments;
 
 // ------------------------------------------------------------------------------------------------ parts
 
@@ -77,6 +41,23 @@ int64_t iso_year(int32_t days) {
 int64_t iso_week(int32_t days) {
   const int64_t thursday = days - weekday(days) + 3;
   return (thursday - days_of(civil_of(static_cast<int32_t>(thursday)).year, 1, 1)) / 7 + 1;
+}
+
+int64_t year_and_week(int32_t days) {
+  const int64_t year = iso_year(days);
+  const int64_t week = iso_week(days);
+  return year * 100 + (year < 0 ? -week : week);
+}
+
+int64_t decade_of(int32_t days) {
+  return toward_zero(civil_of(days).year, 10);
+}
+
+// The number of the span of so many years, from 1; before the year 1 from -1 down.
+template <int64_t years>
+int64_t span_of(int32_t days) {
+  const int64_t year = civil_of(days).year;
+  return year > 0 ? (year - 1) / years + 1 : year / years - 1;
 }
 
 template <int64_t (*part)(int32_t)>
@@ -123,24 +104,6 @@ void resolve_clock(Node& node, std::span<const Node* const>) {
 }
 
 // ------------------------------------------------------------------------------------------- truncation
-
-int64_t months_in(std::string_view unit) {
-  if (unit == "millennium") return 12000;
-  if (unit == "century") return 1200;
-  if (unit == "decade") return 120;
-  if (unit == "year") return 12;
-  if (unit == "quarter") return 3;
-  return unit == "month" ? 1 : 0;
-}
-
-int64_t microseconds_in(std::string_view unit) {
-  if (unit == "day") return 86'400'000'000;
-  if (unit == "hour") return 3'600'000'000;
-  if (unit == "minute") return 60'000'000;
-  if (unit == "second") return 1'000'000;
-  if (unit == "millisecond") return 1'000;
-  return unit == "microsecond" ? 1 : 0;
-}
 
 // The first day of the span of so many months in which a day lies; spans are counted from the year 0, toward
 // it.
@@ -219,9 +182,21 @@ void move_timestamps(Call& call) {
   });
 }
 
+// A time of day goes round the clock; months and days do not move it.
+void move_times(Call& call) {
+  const int64_t step = call.node.numbers[2] / nanoseconds_a_tick(call.node.type.unit);
+  const int64_t day = ticks_a_day(call.node.type.unit);
+  map_unary<int64_t, int64_t>(call,
+                              [step, day](int64_t time) { return floor_modulo(time + step % day, day); });
+}
+
 void resolve_move(Node& node, std::span<const Node* const>) {
   expect_args(node, 1);
   const Type& type = node.arg_types[0];
+  if (type.kind == Kind::Time64 && node.type.kind == Kind::Time64 && type.unit == node.type.unit) {
+    node.kernel = move_times;
+    return;
+  }
   if (node.type.kind != Kind::Timestamp) no_kernel(node);
   if (type.kind == Kind::Date32) {
     node.kernel = move_dates;
@@ -260,6 +235,10 @@ constexpr Function kFunctions[] = {
     {"isodow", resolve_part<iso_day_of_week>},
     {"dayofyear", resolve_part<day_of_year>},
     {"isoyear", resolve_part<iso_year>},
+    {"yearweek", resolve_part<year_and_week>},
+    {"decade", resolve_part<decade_of>},
+    {"century", resolve_part<span_of<100>>},
+    {"millennium", resolve_part<span_of<1000>>},
     {"hour", resolve_clock<86'400'000'000, 3'600'000'000>},
     {"minute", resolve_clock<3'600'000'000, 60'000'000>},
     {"second", resolve_clock<60'000'000, 1'000'000>},

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from bireme.backends.native import _kernels
+from bireme.backends.native import _kernels, constants
 from bireme.backends.native.formats import format_of, payload_of
 from bireme.data.types import BOOL, DATE, DECIMAL64_DIGITS, STRING, DataType, Kind, decimal
 from bireme.errors import Unsupported
@@ -122,6 +122,8 @@ class Lowering:
             return self._compare(expr)
         if any(arg.__class__ is Lambda for arg in expr.args):
             raise Missing(expr, f"{name} runs in the reference backend")
+        if name in constants.LEFT_OVER and not self._ascii_only:
+            raise Missing(expr, f"{name} of {constants.LEFT_OVER[name]} runs in the reference backend")
         special = _SPECIAL.get(name)
         if special is not None:
             return special(self, expr)
@@ -226,11 +228,6 @@ class Lowering:
             chosen = Case(branches, other, expr.type)
         return self.node(chosen)
 
-    def _truncated(self, expr: Call) -> int:
-        if expr.args[1].type.unit == "ns":
-            raise Missing(expr, "nanoseconds are cut off in the reference backend")
-        return self._with_text(expr, 0, expr.args[1:])
-
     def _pattern(self, expr: Call) -> int:
         """like and ilike with a constant pattern; the escape character is the fourth number's place in `numbers`."""
         if expr.function in _ASCII_ONLY and not self._ascii_only:
@@ -270,15 +267,11 @@ class Lowering:
             raise Missing(expr, f"{expr.function} without a constant pattern or unit runs in the reference backend")
         return self._call(expr, expr.function, [self.node(arg) for arg in rest], text=constant.value, **options)
 
-    def _digits(self, expr: Call) -> int:
-        """round with a constant number of digits."""
-        digits = 0
-        if len(expr.args) == 2:
-            given = expr.args[1]
-            if not isinstance(given, Literal) or not isinstance(given.value, int):
-                raise Missing(expr, f"{expr.function} to digits that are NULL runs in the reference backend")
-            digits = given.value
-        return self._call(expr, expr.function, [self.node(expr.args[0])], numbers=[digits])
+    def _with_constants(self, expr: Call) -> int:
+        parts = constants.parts_of(expr)
+        if isinstance(parts, str):
+            raise Missing(expr, parts)
+        return self._call(expr, parts.function, [self.node(arg) for arg in parts.args], **parts.options())
 
 
 _LOWER: Final[dict[type[Expr], Callable[[Lowering, Any], int]]] = {
@@ -298,15 +291,13 @@ _SPECIAL: Final[dict[str, Callable[[Lowering, Call], int]]] = {
     "coalesce": Lowering._coalesce,
     "greatest": Lowering._extreme,
     "least": Lowering._extreme,
-    "date_trunc": Lowering._truncated,
     "like": Lowering._pattern,
     "ilike": Lowering._pattern,
     "regexp_matches": Lowering._regex,
     "regexp_full_match": Lowering._regex,
     "regexp_extract": Lowering._regex,
     "regexp_replace": Lowering._regex,
-    "round": Lowering._digits,
-    "trunc": Lowering._digits,
+    **dict.fromkeys(constants.FUNCTIONS, Lowering._with_constants),
 }
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from bireme.backends.reference import calendar
+from bireme.backends.reference.span_arithmetic import between, moved, negated, summed, times
 from bireme.backends.reference.vectors import (
     Bools,
     Numbers,
@@ -19,18 +19,16 @@ from bireme.backends.reference.vectors import (
     fixed,
     from_floats,
     from_integers,
-    from_intervals,
     integers,
-    intervals,
     nulls_of,
     scaled,
     truncated_quotient,
     widened,
 )
-from bireme.data.types import INTERVAL, TIME, DataType
+from bireme.data.types import INTERVAL, TIME
 from bireme.errors import DomainFault, Overflow
-from bireme.plan.expr import Call, Interval
-from bireme.plan.functions.texts import DAYS_A_MONTH, NANOSECONDS_A_DAY, SECONDS_A_DAY
+from bireme.plan.expr import Call
+from bireme.plan.functions.texts import NANOSECONDS_A_DAY
 
 Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
 _NOUNS: Final = {
@@ -81,9 +79,11 @@ def _linear(sign: int) -> Evaluator:
         if call.type.is_float:
             return _float_result(call, args, np.add if sign > 0 else np.subtract)
         if right is INTERVAL:
-            return _moved(call, args, sign)
+            if left is INTERVAL:
+                return summed(args, sign)
+            return _finish(call, args, moved(args, left, sign), any_null(args))
         if call.type is INTERVAL:
-            return _between(left, args)
+            return between(left, args)
         if right is TIME:
             days = scaled(integers(args[0]), NANOSECONDS_A_DAY // 1000)
             return _finish(call, args, exact_sum(days, integers(args[1])), any_null(args))
@@ -92,82 +92,17 @@ def _linear(sign: int) -> Evaluator:
     return evaluate
 
 
-def _moved(call: Call, args: list[pa.Array], sign: int) -> pa.Array:
-    """A date, timestamp, time or interval plus or minus an interval."""
-    kind = call.args[0].type
-    spans = [None if span is None else Interval(*(sign * part for part in span)) for span in intervals(args[1])]
-    if kind is INTERVAL:
-        return from_intervals([_span_sum(a, b) for a, b in zip(intervals(args[0]), spans, strict=True)])
-    missing = any_null(args)
-    counts = integers(args[0])
-    moved = np.zeros(len(counts), object)
-    for row in np.flatnonzero(~missing):
-        span = spans[row]
-        assert span is not None
-        moved[row] = calendar.move(int(counts[row]), kind, span)
-    return _finish(call, args, moved, missing)
-
-
-def _span_sum(left: Interval | None, right: Interval | None) -> Interval | None:
-    if left is None or right is None:
-        return None
-    return Interval(*(a + b for a, b in zip(left, right, strict=True)))
-
-
-def _between(kind: DataType, args: list[pa.Array]) -> pa.Array:
-    """The interval between two timestamps: whole days, and the rest as time."""
-    ticks_a_day = calendar.TICKS_A_DAY[kind.unit]
-    difference = exact_difference(integers(args[0]), integers(args[1]))
-    step = NANOSECONDS_A_DAY // ticks_a_day
-    days = truncated_quotient(difference, np.array([ticks_a_day]))
-    spans = [
-        None if gone else Interval(0, int(day), int(count - day * ticks_a_day) * step)
-        for gone, day, count in zip(any_null(args), days, difference, strict=True)
-    ]
-    return from_intervals(spans)
-
-
 def _multiply(call: Call, args: list[pa.Array]) -> pa.Array:
     if call.type.is_float:
         return _float_result(call, args, np.multiply)
     if call.type is INTERVAL:
-        return _scaled(args, call.args[1].type, inverse=False)
+        return times(args, call.args[1].type)
     return _finish(call, args, exact_product(integers(args[0]), integers(args[1])), any_null(args))
-
-
-def _scaled(args: list[pa.Array], kind: DataType, inverse: bool) -> pa.Array:
-    """An interval times or divided by a number; fractions of months become days, those of days time."""
-    factors = args[1].to_pylist()
-    spans = [
-        None if span is None or factor is None else _scaled_span(span, factor, kind, inverse)
-        for span, factor in zip(intervals(args[0]), factors, strict=True)
-    ]
-    return from_intervals(spans)
-
-
-def _scaled_span(span: Interval, factor: Any, kind: DataType, inverse: bool) -> Interval:
-    if kind.is_integer:
-        return Interval(span.months * factor, span.days * factor, span.nanoseconds * factor)
-    if inverse and factor == 0:
-        raise DomainFault("division by zero of an interval; write nullif(divisor, 0) to get NULL instead")
-    if factor != factor or abs(factor) == float("inf"):
-        raise Overflow("an interval times an infinite number leaves its range")
-    months, days, time = (part / factor if inverse else part * factor for part in span)
-    rest_of_months = _micro((months - int(months)) * DAYS_A_MONTH)
-    rest_of_days = _micro((days - int(days) + rest_of_months - int(rest_of_months)) * SECONDS_A_DAY)
-    more_days = int(rest_of_days / SECONDS_A_DAY)
-    microseconds = round(time / 1000 + (rest_of_days - more_days * SECONDS_A_DAY) * 1_000_000)
-    return Interval(int(months), int(days) + int(rest_of_months) + more_days, microseconds * 1000)
-
-
-def _micro(value: float) -> float:
-    """Rounded to six places, as PostgreSQL does it against what doubles leave over."""
-    return round(value * 1_000_000) / 1_000_000
 
 
 def _divide(call: Call, args: list[pa.Array]) -> pa.Array:
     if call.type is INTERVAL:
-        return _scaled(args, call.args[1].type, inverse=True)
+        return times(args, call.args[1].type, inverse=True)
     return _float_result(call, args, np.divide)
 
 
@@ -205,9 +140,7 @@ def _negate(call: Call, args: list[pa.Array]) -> pa.Array:
     if call.type.is_float:
         return from_floats(-_native_floats(args[0]), nulls_of(args[0]), call.type)
     if call.type is INTERVAL:
-        return from_intervals(
-            [None if span is None else Interval(*(-part for part in span)) for span in intervals(args[0])]
-        )
+        return negated(args[0])
     values = integers(args[0])
     values = -widened(values, _INT64_BOUND if len(values) and int(values.min()) == -_INT64_BOUND else 0)
     return from_integers(values, nulls_of(args[0]), call.type, lambda row: f"negation of {_shown(args[0], row)}")

@@ -20,20 +20,23 @@ _NANOSECONDS_A_TICK: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, 
 _DAYS_AN_ERA: Final = 146_097
 _YEARS_AN_ERA: Final = 400
 _EPOCH_SHIFT: Final = 719_468
+# By the number of the month; none has 0.
+_MONTH_LENGTHS: Final = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 
 def civil(days: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """Year, month and day of each count of days since 1970-01-01."""
     shifted = days + _EPOCH_SHIFT
     era = shifted // _DAYS_AN_ERA
-    of_era = shifted - era * _DAYS_AN_ERA
+    # Days of an era are few: numpy divides narrow numbers without a sign several times as fast.
+    of_era = (shifted - era * _DAYS_AN_ERA).astype(np.uint32)
     year_of_era = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
     of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
     month_from_march = (5 * of_year + 2) // 153
     day = of_year - (153 * month_from_march + 2) // 5 + 1
     month = np.where(month_from_march < 10, month_from_march + 3, month_from_march - 9)
     year = year_of_era + era * _YEARS_AN_ERA + (month <= 2)
-    return year, month, day
+    return year, month.astype(np.int64), day.astype(np.int64)
 
 
 def days_from_civil(year: Numbers, month: Numbers, day: Numbers) -> Numbers:
@@ -49,9 +52,9 @@ def days_from_civil(year: Numbers, month: Numbers, day: Numbers) -> Numbers:
 
 def days_in_month(year: Numbers, month: Numbers) -> Numbers:
     """How many days the month has."""
-    first = np.ones_like(year)
-    following = days_from_civil(year + (month == 12), month % 12 + 1, first)
-    return following - days_from_civil(year, month, first)
+    is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % _YEARS_AN_ERA == 0))
+    days: Numbers = _MONTH_LENGTHS[month] + (is_leap & (month == 2))
+    return days
 
 
 def weekday(days: Numbers) -> Numbers:

@@ -62,10 +62,6 @@ def _by_row(compute: Callable[[float], float]) -> Doubles:
     return lambda values: np.array([compute_one(value) for value in values.tolist()], np.float64)
 
 
-def _cbrt(value: float) -> float:
-    return math.copysign(math.nan, value) if math.isnan(value) else math.cbrt(value)
-
-
 # --------------------------------------------------------------------------------------------- rounding
 
 
@@ -223,7 +219,7 @@ FUNCTIONS: Final[dict[str, Evaluator]] = {
     "ceil": _rounding,
     "power": _of_doubles(_power),
     "sqrt": _of_doubles(np.sqrt),
-    "cbrt": _of_doubles(_by_row(_cbrt)),
+    "cbrt": _of_doubles(np.cbrt),
     "ln": _of_doubles(np.log),
     "log10": _of_doubles(np.log10),
     "log2": _of_doubles(np.log2),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,16 +18,14 @@ from bireme.backends.reference.vectors import (
     any_null,
     from_floats,
     from_integers,
-    from_intervals,
     integers,
-    intervals,
     nulls_of,
     scaled,
+    span_parts,
 )
 from bireme.data.types import DATE, INTERVAL, TIMESTAMP, DataType
-from bireme.errors import ConversionFault, Overflow
-from bireme.plan.expr import Call, Interval
-from bireme.plan.functions.texts import NANOSECONDS_A_SECOND
+from bireme.errors import ConversionFault
+from bireme.plan.expr import Call
 
 Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
 
@@ -85,7 +83,9 @@ def _rounded_up(years: int) -> Callable[[Numbers], Numbers]:
 
 
 def _toward_zero(values: Numbers, divisor: int) -> Numbers:
-    return np.where(values < 0, -(-values // divisor), values // divisor)
+    quotient = values // divisor
+    rounded: Numbers = quotient + ((values < 0) & (quotient * divisor != values))
+    return rounded
 
 
 _OF_DAYS: Final[dict[str, Callable[[Numbers], Numbers]]] = {
@@ -132,19 +132,16 @@ def _part(call: Call, args: list[pa.Array]) -> pa.Array:
 
 
 def _interval_part(name: str, array: pa.Array) -> Numbers:
-    spans = [span or Interval(0, 0, 0) for span in intervals(array)]
+    months, days, nanoseconds = span_parts(array)
     if name == "day":
-        return np.array([span.days for span in spans], np.int64)
-    if name in _OF_MONTHS:
-        return _OF_MONTHS[name](np.array([span.months for span in spans], np.int64))
-    micros = [abs(span.nanoseconds) // 1000 * (-1 if span.nanoseconds < 0 else 1) for span in spans]
-    return _OF_CLOCK[name](np.array(micros, np.int64))
+        return days
+    return _OF_MONTHS[name](months) if name in _OF_MONTHS else _OF_CLOCK[name](_toward_zero(nanoseconds, 1000))
 
 
 def _epoch(call: Call, args: list[pa.Array]) -> pa.Array:
     kind = call.args[0].type
     if kind is INTERVAL:
-        values = np.array([_interval_seconds(span or Interval(0, 0, 0)) for span in intervals(args[0])], np.float64)
+        values = _interval_seconds(args[0])
     elif kind is DATE:
         values = integers(args[0]).astype(np.float64) * 86_400.0
     else:
@@ -152,11 +149,12 @@ def _epoch(call: Call, args: list[pa.Array]) -> pa.Array:
     return from_floats(values, nulls_of(args[0]), call.type)
 
 
-def _interval_seconds(span: Interval) -> float:
+def _interval_seconds(array: pa.Array) -> Numbers:
     """A year counts 365.25 days, a month beyond whole years 30."""
-    years = int(span.months / 12)
-    days = years * 365.25 + (span.months - years * 12) * 30 + span.days
-    return days * 86_400 + span.nanoseconds // 1000 / _SECOND
+    months, days, nanoseconds = span_parts(array)
+    years = _toward_zero(months, 12)
+    of_years: Numbers = years * 365.25 + (months - years * 12) * 30 + days
+    return of_years * 86_400 + nanoseconds // 1000 / _SECOND
 
 
 def _epoch_count(divisor: int) -> Evaluator:
@@ -342,23 +340,6 @@ _MONTH_NAMES: Final = (
 )  # fmt: skip
 
 
-def _span(months: int = 0, days: int = 0, nanoseconds: int = 0) -> Evaluator:
-    """to_years and its like."""
-
-    def evaluate(call: Call, args: list[pa.Array]) -> pa.Array:
-        return from_intervals([_span_of(amount, months, days, nanoseconds) for amount in args[0].to_pylist()])
-
-    return evaluate
-
-
-def _span_of(amount: Any, months: int, days: int, nanoseconds: int) -> Interval | None:
-    if amount is None:
-        return None
-    if amount != amount or abs(amount) > 1e18:
-        raise Overflow(f"an interval of {amount} leaves its range")
-    return Interval(months * int(amount), days * int(amount), round(amount * nanoseconds / 1000) * 1000)
-
-
 FUNCTIONS: Final[dict[str, Evaluator]] = {
     **dict.fromkeys((*_OF_DAYS, *_OF_CLOCK), _part),
     "epoch": _epoch,
@@ -375,13 +356,4 @@ FUNCTIONS: Final[dict[str, Evaluator]] = {
     "try_strptime": strptime(safe=True),
     "dayname": _name(_DAY_NAMES, calendar.weekday),
     "monthname": _name(_MONTH_NAMES, lambda days: calendar.civil(days)[1] - 1),
-    **{f"to_{unit}": _span(months=count) for unit, count in (
-        ("millennia", 12_000), ("centuries", 1_200), ("decades", 120), ("years", 12), ("quarters", 3), ("months", 1))},
-    "to_weeks": _span(days=7),
-    "to_days": _span(days=1),
-    "to_hours": _span(nanoseconds=3600 * NANOSECONDS_A_SECOND),
-    "to_minutes": _span(nanoseconds=60 * NANOSECONDS_A_SECOND),
-    "to_seconds": _span(nanoseconds=NANOSECONDS_A_SECOND),
-    "to_milliseconds": _span(nanoseconds=1_000_000),
-    "to_microseconds": _span(nanoseconds=1_000),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Functions of points in time that came after those of `temporal`: buckets, ages, and counts from a fixed day."""
+"""Functions of points in time that came after those of `temporal`: buckets, ages, counts from a day, and intervals."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import pyarrow as pa
 
 from bireme.backends.reference import calendar
 from bireme.backends.reference.vectors import (
+    Bools,
+    Numbers,
     any_null,
     floats,
     from_floats,
     from_integers,
-    from_intervals,
+    from_span_parts,
     integers,
     intervals,
     nulls_of,
@@ -22,7 +24,8 @@ from bireme.backends.reference.vectors import (
 )
 from bireme.data.types import DATE
 from bireme.errors import ConversionFault, DomainFault, Overflow
-from bireme.plan.expr import Call, Interval
+from bireme.plan.expr import Call
+from bireme.plan.functions.texts import NANOSECONDS_A_SECOND
 
 Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
 
@@ -34,6 +37,10 @@ _ORIGIN_DAY: Final = 10_959
 _ORIGIN_MONTH: Final = 30 * _MONTHS_A_YEAR
 _JULIAN_DAY: Final = 2_440_588
 _SECONDS_MAX: Final = 1e12
+_ZERO: Final = np.zeros(1, np.int64)
+# How many of a unit an interval may be made of, and microseconds of which a thousandfold fits 64 bits.
+_AMOUNT_MAX: Final = 10**18
+_MICROSECONDS_MAX: Final = 9_223_372_036_854_774.0
 
 
 def _make_time(call: Call, args: list[pa.Array]) -> pa.Array:
@@ -109,34 +116,64 @@ def _month_bucket(width: int, day: int) -> int:
 
 
 def _age(call: Call, args: list[pa.Array]) -> pa.Array:
-    missing = any_null(args)
-    rows = zip(missing, integers(args[0]).tolist(), integers(args[1]).tolist(), strict=True)
-    return from_intervals([None if gone else age(later, earlier) for gone, later, earlier in rows])
-
-
-def age(later: int, earlier: int) -> Interval:
-    """Calendar years, months and days, and time, between points in microseconds; what is missing in days is taken from
-    the month of the earlier one.
+    """Calendar years, months and days, and time, between points; what is missing in days is taken from the month of
+    the earlier one.
     """
-    if later < earlier:
-        return Interval(*(-part for part in age(earlier, later)))
-    (year, month, day), time = _fields(later)
-    (before_year, before_month, before_day), before_time = _fields(earlier)
-    months, days = (year - before_year) * _MONTHS_A_YEAR + month - before_month, day - before_day
-    rest = time - before_time
-    if rest < 0:
-        rest, days = rest + _DAY, days - 1
-    if days < 0:
-        one = np.array([1])
-        days += int(calendar.days_in_month(one * before_year, one * before_month)[0])
-        months -= 1
-    return Interval(months, days, rest * 1000)
+    one, other = [integers(array) for array in args]
+    sign = np.where(one < other, -1, 1)
+    (day, time), (before_day, before_time) = _split(np.maximum(one, other)), _split(np.minimum(one, other))
+    year, month, day = calendar.civil(day)
+    before_year, before_month, before_day = calendar.civil(before_day)
+    rest, is_short = _borrowed(time - before_time, np.array([_DAY]))
+    days, is_less = _borrowed(day - before_day - is_short, calendar.days_in_month(before_year, before_month))
+    months = (year - before_year) * _MONTHS_A_YEAR + month - before_month - is_less
+    return from_span_parts((months * sign, days * sign, rest * 1000 * sign), any_null(args))
 
 
-def _fields(count: int) -> tuple[tuple[int, int, int], int]:
-    days, time = divmod(count, _DAY)
-    year, month, day = (int(part[0]) for part in calendar.civil(np.array([days])))
-    return (year, month, day), time
+def _split(points: Numbers) -> tuple[Numbers, Numbers]:
+    """Days since 1970, and microseconds after midnight."""
+    days = points // _DAY
+    return days, points - days * _DAY
+
+
+def _borrowed(values: Numbers, unit: Numbers) -> tuple[Numbers, Numbers]:
+    """The values, with a unit more where they are negative; and 1 where that was taken."""
+    is_negative = values < 0
+    return np.where(is_negative, values + unit, values), is_negative.astype(np.int64)
+
+
+# ------------------------------------------------------------------------------------- intervals of a unit
+
+
+def _span(months: int = 0, days: int = 0, nanoseconds: int = 0) -> Evaluator:
+    """to_years and its like."""
+
+    def evaluate(call: Call, args: list[pa.Array]) -> pa.Array:
+        missing = nulls_of(args[0])
+        if call.args[0].type.is_float:
+            time = _nanoseconds_of(floats(args[0]), nanoseconds, missing)
+            return from_span_parts((_ZERO, _ZERO, time), missing)
+        amounts = integers(args[0])
+        _check_amounts(amounts, missing)
+        parts = [scaled(amounts, unit) if unit else _ZERO for unit in (months, days, nanoseconds)]
+        return from_span_parts(parts, missing)
+
+    return evaluate
+
+
+def _nanoseconds_of(amounts: Numbers, unit: int, missing: Bools) -> Numbers:
+    """In whole microseconds; beyond the range of intervals where there are too many of them."""
+    _check_amounts(amounts, missing)
+    microseconds = np.rint(np.where(missing, 0.0, amounts) * unit / 1000)
+    if (np.abs(microseconds) > _MICROSECONDS_MAX).any():
+        return scaled(microseconds.astype(object), 1000)
+    return microseconds.astype(np.int64) * 1000
+
+
+def _check_amounts(amounts: Numbers, missing: Bools) -> None:
+    outside = ~((amounts >= -_AMOUNT_MAX) & (amounts <= _AMOUNT_MAX)) & ~missing
+    if outside.any():
+        raise Overflow(f"an interval of {amounts[outside][0]} leaves its range")
 
 
 FUNCTIONS: Final[dict[str, Evaluator]] = {
@@ -146,4 +183,13 @@ FUNCTIONS: Final[dict[str, Evaluator]] = {
     "julian": _julian,
     "time_bucket": _time_bucket,
     "age": _age,
-}
+    **{f"to_{unit}": _span(months=count) for unit, count in (
+        ("millennia", 12_000), ("centuries", 1_200), ("decades", 120), ("years", 12), ("quarters", 3), ("months", 1))},
+    "to_weeks": _span(days=7),
+    "to_days": _span(days=1),
+    "to_hours": _span(nanoseconds=3600 * NANOSECONDS_A_SECOND),
+    "to_minutes": _span(nanoseconds=60 * NANOSECONDS_A_SECOND),
+    "to_seconds": _span(nanoseconds=NANOSECONDS_A_SECOND),
+    "to_milliseconds": _span(nanoseconds=1_000_000),
+    "to_microseconds": _span(nanoseconds=1_000),
+}  # fmt: skip

@@ -7,7 +7,7 @@ that leaves its type becomes an Overflow.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -118,6 +118,19 @@ def intervals(array: pa.Array) -> list[Interval | None]:
     return [None if gone else Interval(*row) for gone, row in zip(missing, rows, strict=True)]
 
 
+def span_parts(array: pa.Array) -> tuple[Numbers, Numbers, Numbers]:
+    """Months, days and nanoseconds of a column of intervals; slots of NULLs hold zero."""
+    missing = nulls_of(array)
+    if pa.types.is_null(array.type):
+        months = days = nanoseconds = np.zeros(len(array), np.int64)
+    else:
+        spans = fixed(array, _MONTH_DAY_NANO)
+        months, days, nanoseconds = [spans[part].astype(np.int64) for part in _MONTH_DAY_NANO.names or ()]
+    for part in (months, days, nanoseconds) if missing.any() else ():
+        part[missing] = 0
+    return months, days, nanoseconds
+
+
 # ------------------------------------------------------------------------------------------ back to Arrow
 
 
@@ -194,6 +207,25 @@ def from_intervals(values: list[Interval | None]) -> pa.Array:
         return pa.array(values, pa.month_day_nano_interval())
     except (OverflowError, pa.ArrowInvalid):
         raise Overflow("an interval leaves the range of its months, days or nanoseconds") from None
+
+
+def from_span_parts(parts: Iterable[Numbers], missing: Bools) -> pa.Array:
+    """An INTERVAL column of months, days and nanoseconds; Overflow for parts, outside of NULLs, that do not fit it."""
+    spans = np.zeros(len(missing), _MONTH_DAY_NANO)
+    for name, values, bits in zip(_MONTH_DAY_NANO.names or (), parts, (32, 32, 64), strict=True):
+        if not _fits(values, bits):
+            values = np.where(missing, 0, values)
+            if not _fits(values, bits):
+                raise Overflow("an interval leaves the range of its months, days or nanoseconds")
+        spans[name] = values
+    validity = pa.py_buffer(np.packbits(~missing, bitorder="little").tobytes()) if missing.any() else None
+    buffers = [validity, pa.py_buffer(spans.view(np.uint8))]
+    return pa.Array.from_buffers(pa.month_day_nano_interval(), len(missing), buffers)
+
+
+def _fits(values: Numbers, bits: int) -> bool:
+    bound = 1 << (bits - 1)
+    return len(values) == 0 or bool(-bound <= values.min() and values.max() < bound)
 
 
 def from_texts(values: list[str | None]) -> pa.Array:
