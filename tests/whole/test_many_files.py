@@ -649,3 +649,22 @@ def test_drawn_files(tmp_path_factory: pytest.TempPathFactory, backend: str, dra
         check(session, f"select {ordered} from {relation}")
         key = data.draw(st.sampled_from(found))
         check(session, f"select count(*) as c from {relation} a join {relation} b on a.{key} = b.{key}")
+
+
+@pytest.mark.parametrize("backend", ["native", "reference"])
+def test_a_file_named_twice_is_read_twice(backend: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(
+        pa.table({"a": range(5_000), "s": [f"text {i % 7}" for i in range(5_000)]}), path, row_group_size=700
+    )
+    listed = f"read_parquet(['{path}', '{tmp_path}/*.parquet'], file_row_number = true)"
+    queries = (
+        f"select count(*), sum(a), count(distinct s) from {listed}",
+        f"select s, count(*), min(a) from {listed} where a > 4000 group by s order by s",
+        f"select x.a, x.file_row_number, y.s from {listed} x join '{path}' y using (a) where y.a < 40 order by all",
+        f"select a, s from {listed} order by a desc, s limit 7",
+    )
+    with duckdb.connect() as oracle, bm.connect(threads=2, backend=backend) as session:
+        for query in queries:
+            for _ in range(2):
+                assert rows(session.sql(query).collect()) == rows(oracle.sql(query).to_arrow_table()), query

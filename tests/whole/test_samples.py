@@ -40,6 +40,11 @@ QUERIES = [
     "select count(*) from t x tablesample 3 rows, u y tablesample 2 rows",
     "select count(*) from (select 1 as a union all select 2) q tablesample 1 rows",
     "select s, count(*) from t x tablesample bernoulli(100%) group by s",
+    "select count(*) from t using sample 3 rows (reservoir)",
+    "select count(*) from t using sample 3 (system)",
+    "select count(*) from t tablesample system(3 rows)",
+    "select count(*) from t using sample 100% (bernoulli)",
+    "select count(*) from t using sample 50.0% (reservoir)",
     "select count(*) from t using sample 100 percent (bernoulli, 42)",
 ]
 

@@ -203,3 +203,19 @@ def test_a_text_beside_a_time_keeps_its_nanoseconds(backend: str) -> None:
         ):
             found = session.sql(f"select count(*) as n from t where {condition}").collect()
             assert found.to_pydict() == {"n": [expected]}, condition
+
+
+@pytest.mark.parametrize("backend", ["native", "reference"])
+@pytest.mark.parametrize("target", ["time", "time_ns"])
+def test_the_time_of_a_timestamp(backend: str, target: str) -> None:
+    day, step = 86_400 * 10**9, 1000 if target == "time" else 1
+    columns = {
+        unit: pa.array([None if n is None else n // ticks for n in _MOMENTS_NS], pa.timestamp(unit))
+        for unit, ticks in (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1))
+    }
+    with bm.connect(threads=1, backend=backend) as session:
+        session.register("t", pa.table(columns))
+        for unit, ticks in (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1)):
+            found = session.sql(f"select {unit}::{target} as x from t").collect().column("x")
+            expected = [None if n is None else n // ticks * ticks % day // step for n in _MOMENTS_NS]
+            assert found.cast(pa.int64()).to_pylist() == expected, unit

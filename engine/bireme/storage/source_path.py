@@ -28,20 +28,20 @@ def expand(paths: PathLike | Iterable[PathLike], *, suffix: str) -> tuple[FoundF
     """All files that `paths` name.
 
     A folder gives the files below it whose name ends in `suffix`; a glob (`*`, `?`, `[…]`, `**`) the files it
-    matches and those in folders it matches. A list keeps its order, each entry's files sorted.
+    matches and those in folders it matches. A list keeps its order, each entry's files sorted; a file that two
+    entries name is there twice.
     Raises SourceMissing where an entry names nothing.
     """
     entries = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not entries:
         raise ArgumentFault("a table needs at least one file; the list of paths is empty")
-    found: dict[str, FoundFile] = {}
+    found: list[FoundFile] = []
     for entry in entries:
         if not isinstance(entry, (str, os.PathLike)):
             raise ArgumentFault(f"a path must be a text or a pathlib.Path, not {type(entry).__name__}")
         for shown in _expand_one(os.fspath(entry), suffix):
-            path = os.path.abspath(shown)
-            found.setdefault(path, FoundFile(path, shown))
-    return tuple(found.values())
+            found.append(FoundFile(os.path.abspath(shown), shown))
+    return tuple(found)
 
 
 def _expand_one(entry: str, suffix: str) -> list[str]:

@@ -332,6 +332,17 @@ void rescale_time(Call& call) {
   });
 }
 
+// numbers[0]: the factor to multiply by, or (negated) to divide by, cutting off; numbers[1]: a day's ticks.
+template <typename Out>
+void time_of_timestamp(Call& call) {
+  const int64_t factor = call.node.numbers[0];
+  const int64_t day = call.node.numbers[1];
+  map_unary<int64_t, Out>(call, [factor, day](int64_t value) {
+    const int64_t ticks = value - floor_divide(value, day) * day;
+    return static_cast<Out>(factor > 0 ? ticks * factor : ticks / -factor);
+  });
+}
+
 bool is_time_of_day(Kind kind) {
   return kind == Kind::Time32 || kind == Kind::Time64;
 }
@@ -358,6 +369,11 @@ bool resolve_time(Node& node) {
   } else if (from.kind == Kind::Timestamp && node.type.kind == Kind::Timestamp) {
     node.numbers[0] = b >= a ? b / a : -(a / b);
     node.kernel = rescale_time<int64_t, int64_t>;
+  } else if (from.kind == Kind::Timestamp && is_time_of_day(node.type.kind)) {
+    node.numbers[0] = b >= a ? b / a : -(a / b);
+    node.numbers[1] = 86'400 * a;
+    node.kernel = node.type.kind == Kind::Time32 ? time_of_timestamp<int32_t> : time_of_timestamp<int64_t>;
+    return true;
   } else if (is_time_of_day(from.kind) && is_time_of_day(node.type.kind)) {
     node.numbers[0] = b >= a ? b / a : -(a / b);
     resolve_time_of_day(node);

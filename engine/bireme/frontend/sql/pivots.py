@@ -171,6 +171,8 @@ def _unpivot(source: Node, on: Sequence[Node], name: str, values: list[str], inc
     bound = block.statement.bind_joins(source.copy(), block)
     context = Context(block, bound.scope, "UNPIVOT")
     rows = [row for entry in on for row in _rows(entry, len(values), context)]
+    if not rows:
+        raise _located(ClauseFault("UNPIVOT needs at least one column to take apart"), source, block)
     used = {value.index for row in rows for value in row.values if isinstance(value, Column)}
     kept = [(shown, Column(at, bound.scope.types[at])) for shown, at in bound.scope.star() if at not in used]
     try:
@@ -190,6 +192,12 @@ def _unpivot(source: Node, on: Sequence[Node], name: str, values: list[str], inc
     return Query(Filter(relation, functions.scalar("and", there)), shown, types)
 
 
+def _spelling(node: Node, bound: Expr, context: Context) -> str:
+    """The name of a column as its table spells it."""
+    shown = {at: name for name, at in context.scope.star()}
+    return shown.get(bound.index, node.name) if isinstance(bound, Column) else node.name
+
+
 def _rows(node: Node, width: int, context: Context) -> Iterator[_Row]:
     """The entries that one item of UNPIVOT stands for: a column, several under a name, or a set of columns."""
     try:
@@ -205,7 +213,9 @@ def _rows(node: Node, width: int, context: Context) -> Iterator[_Row]:
         parts = inner.args["expressions"] if inner.__class__ is exp.Tuple else [inner]
         if any(part.__class__ is not exp.Column for part in parts):
             raise Unsupported("UNPIVOT takes columns; compute others in a subquery before it")
-        yield _Row(alias or "_".join(part.name for part in parts), tuple([context.bind(part) for part in parts]))
+        bound = tuple([context.bind(part) for part in parts])
+        spelled = [_spelling(part, each, context) for part, each in zip(parts, bound, strict=True)]
+        yield _Row(alias or "_".join(spelled), bound)
     except QueryError as error:
         located(error, node, context.statement.text)
         raise

@@ -31,10 +31,11 @@ def sampled(relation: Rel, node: Node, block: Block) -> Rel:
     method = "" if args.get("method") is None else args["method"].name.upper()
     if method not in _METHODS:
         raise Unsupported(f"{method} samples are not supported; there are RESERVOIR, BERNOULLI and SYSTEM")
-    seed = row_count(args["seed"], "REPEATABLE", block) or 0 if args.get("seed") is not None else 0
+    # The parser's word for none is None in one form of a sample, False in another.
+    seed = row_count(args["seed"], "REPEATABLE", block) or 0 if args.get("seed") else 0
     if args.get("size") is not None:
-        if method != "RESERVOIR":
-            raise ClauseFault(f"a {method} sample takes a percentage; RESERVOIR takes a number of rows")
+        if method == "BERNOULLI":
+            raise ClauseFault("a BERNOULLI sample takes a percentage; RESERVOIR takes a number of rows")
         return _some(relation, row_count(args["size"], "a sample", block) or 0, seed)
     share = percentage(args.get("percent"), "a sample", block) or Decimal(0)
     return _share(relation, share, seed) if method == "RESERVOIR" else _each(relation, share, seed)

@@ -359,7 +359,7 @@ def _time_converter(source: DataType, target: DataType) -> Converter | None:
         case Kind.TIMESTAMP, Kind.DATE:
             return lambda value: (_EPOCH + datetime.timedelta(microseconds=_nanoseconds(value, source) // 1000)).date()
         case Kind.TIMESTAMP, Kind.TIME:
-            return lambda value: _time_of(_nanoseconds(value, source) % texts.NANOSECONDS_A_DAY)
+            return lambda value: _time_in_unit(_nanoseconds(value, source) % texts.NANOSECONDS_A_DAY, target)
         case Kind.TIMESTAMP, Kind.TIMESTAMP:
             return lambda value: _timestamp_of(_nanoseconds(value, source), target)
         case Kind.TIME, Kind.TIME:
