@@ -1,8 +1,10 @@
 // Functions of texts. Positions and lengths count code points; lower, upper, ilike and trim know ASCII only
 // and throw NeedsReference for what else they meet.
 #include <algorithm>
+#include <optional>
 
 #include "kernels/expression/resolve.hpp"
+#include "kernels/expression/text_writer.hpp"
 #include "kernels/like.hpp"
 #include "kernels/text.hpp"
 
@@ -14,10 +16,6 @@ bool all_strings(const Node& node, size_t count) {
   if (node.args.size() != count) return false;
   return std::all_of(node.arg_types.begin(), node.arg_types.end(),
                      [](const Type& type) { return type.kind == Kind::String; });
-}
-
-bool is_live(const Call& call, int64_t row) {
-  return call.valid == nullptr || call.valid[row] != 0;
 }
 
 // ------------------------------------------------------------------------------------------------ tests
@@ -94,6 +92,30 @@ void resolve_like(Node& node, std::span<const Node* const>) {
   if (!pattern->valid()) no_kernel(node);
   node.state = std::move(pattern);
   node.kernel = ignore_case ? ilike_kernel : like_kernel;
+}
+
+// GLOB as LIKE: * is any text, ? one character, a backslash takes the next one as it is. Sets have no kernel.
+std::optional<std::string> like_of_glob(std::string_view glob) {
+  std::string like;
+  for (size_t at = 0; at < glob.size(); ++at) {
+    char each = glob[at];
+    if (each == '[') return std::nullopt;
+    if (each == '*' || each == '?') {
+      like += each == '*' ? '%' : '_';
+      continue;
+    }
+    if (each == '\\' && at + 1 < glob.size()) each = glob[++at];
+    if (each == '%' || each == '_' || each == '\\') like += '\\';
+    like += each;
+  }
+  return like;
+}
+
+void resolve_glob(Node& node, std::span<const Node* const>) {
+  const auto like = like_of_glob(node.text);
+  if (!all_strings(node, 1) || node.type.kind != Kind::Bool || !like.has_value()) no_kernel(node);
+  node.state = std::make_shared<LikePattern>(*like, '\\');
+  node.kernel = like_kernel;
 }
 
 template <bool (*test)(std::string_view, std::string_view)>
@@ -244,10 +266,41 @@ void trim_kernel(Call& call) {
   }
 }
 
+size_t character_before(std::string_view text, size_t end) {
+  --end;
+  while (end > 0 && is_continuation(text[end])) --end;
+  return end;
+}
+
+// Without the characters that are among those given.
+std::string_view stripped(std::string_view text, std::string_view characters, bool left, bool right) {
+  const auto is_among = [characters](std::string_view one) {
+    return one.size() == 1 ? characters.find(one[0]) != kNotFound : find_bytes(characters, one) != kNotFound;
+  };
+  while (left && !text.empty()) {
+    const size_t next = next_character(text, 0);
+    if (!is_among(text.substr(0, next))) break;
+    text.remove_prefix(next);
+  }
+  while (right && !text.empty()) {
+    const size_t last = character_before(text, text.size());
+    if (!is_among(text.substr(last))) break;
+    text = text.substr(0, last);
+  }
+  return text;
+}
+
+template <bool left, bool right>
+void strip_kernel(Call& call) {
+  make_texts(call, [&call](int64_t row, TextWriter&) {
+    return str_of(stripped(text_at(call, 0, row), text_at(call, 1, row), left, right));
+  });
+}
+
 template <bool left, bool right>
 void resolve_trim(Node& node, std::span<const Node* const>) {
-  if (!all_strings(node, 1)) no_kernel(node);
-  node.kernel = trim_kernel<left, right>;
+  if (!all_strings(node, 1) && !all_strings(node, 2)) no_kernel(node);
+  node.kernel = node.args.size() == 1 ? trim_kernel<left, right> : strip_kernel<left, right>;
 }
 
 // ------------------------------------------------------------------------------------------- new texts
@@ -304,15 +357,25 @@ void resolve_concat(Node& node, std::span<const Node* const>) {
 }
 
 constexpr Function kFunctions[] = {
-    {"like", resolve_like<false>},         {"ilike", resolve_like<true>},
-    {"starts_with", resolve_part<begins>}, {"ends_with", resolve_part<ends>},
-    {"contains", resolve_part<holds>},     {"length", resolve_length},
-    {"octet_length", resolve_octets},      {"position", resolve_position},
-    {"substring", resolve_substring},      {"left", resolve_side<true>},
-    {"right", resolve_side<false>},        {"trim", resolve_trim<true, true>},
-    {"ltrim", resolve_trim<true, false>},  {"rtrim", resolve_trim<false, true>},
-    {"lower", resolve_case_change<'A'>},   {"upper", resolve_case_change<'a'>},
-    {"concat", resolve_concat<false>},     {"concat_op", resolve_concat<true>},
+    {"like", resolve_like<false>},
+    {"ilike", resolve_like<true>},
+    {"starts_with", resolve_part<begins>},
+    {"ends_with", resolve_part<ends>},
+    {"contains", resolve_part<holds>},
+    {"length", resolve_length},
+    {"octet_length", resolve_octets},
+    {"position", resolve_position},
+    {"substring", resolve_substring},
+    {"left", resolve_side<true>},
+    {"right", resolve_side<false>},
+    {"trim", resolve_trim<true, true>},
+    {"ltrim", resolve_trim<true, false>},
+    {"rtrim", resolve_trim<false, true>},
+    {"lower", resolve_case_change<'A'>},
+    {"upper", resolve_case_change<'a'>},
+    {"glob", resolve_glob},
+    {"concat", resolve_concat<false>},
+    {"concat_op", resolve_concat<true>},
 };
 
 }  // namespace

@@ -1,0 +1,155 @@
+"""Kernels of texts against the reference backend, which says what they mean: over corners, and over drawn batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.batches import batch_of, batches, corner_batch, schema_of
+from support.drawn import drawn
+from support.evaluation import check_against_backend, columns_of
+
+from bireme.backends.base import Kernels
+from bireme.backends.reference import ReferenceKernels
+from bireme.data import types as t
+from bireme.data.types import DataType
+from bireme.plan import functions
+from bireme.plan.expr import Expr, Literal
+
+S, N, L, F = t.STRING, t.INT32, t.INT64, t.FLOAT64
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function over columns of some types, and the constants behind them, or before them."""
+
+    function: str
+    types: tuple[DataType, ...]
+    constants: tuple[object, ...] = ()
+    constants_first: bool = False
+
+    def build(self) -> Expr:
+        columns: tuple[Expr, ...] = tuple(columns_of(schema_of(self.types)))
+        constants = tuple([Literal(value, S if isinstance(value, str) else L) for value in self.constants])
+        args = (*constants, *columns) if self.constants_first else (*columns, *constants)
+        return functions.scalar(self.function, args)
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join([*map(str, self.types), *map(repr, self.constants)])})"
+
+
+def of_columns(function: str, *types: DataType) -> Kernel:
+    return Kernel(function, types)
+
+
+def of_one(function: str, *constants: object) -> Kernel:
+    return Kernel(function, (S,), constants)
+
+
+def written(function: str, template: str, *types: DataType) -> Kernel:
+    return Kernel(function, types, (template,), constants_first=True)
+
+
+COLUMNS = [
+    *[of_columns(name, S) for name in ("reverse", "ascii", "unicode", "bit_length", "encode", "unhex", "from_base64")],
+    *[of_columns(name, kind) for name in ("md5", "sha1", "sha256", "hex", "bin") for kind in (S, t.BINARY)],
+    *[of_columns(name, kind) for name in ("hex", "bin") for kind in (N, L, t.UINT64, t.INT8)],
+    of_columns("to_base64", t.BINARY),
+    of_columns("chr", N),
+    *[of_columns(name, S, S) for name in ("levenshtein", "hamming", "jaccard", "trim", "ltrim", "rtrim")],
+    *[of_columns(name, S, S, S) for name in ("replace", "translate", "concat_ws")],
+    *[of_columns("concat_ws", *([S] * count)) for count in (2, 4)],
+    of_columns("split_part", S, S, N),
+    of_columns("split_part", S, S, L),
+    *[of_columns(name, S, t.INT8, S) for name in ("lpad", "rpad")],
+    of_columns("lpad", S, L, S),
+    of_columns("repeat", S, t.INT8),
+    of_columns("repeat", S, L),
+]
+CONSTANTS = [
+    *[of_one("repeat", count) for count in (0, 1, 3, 70, -1, 1 << 40)],
+    *[
+        of_one(name, length, pad)
+        for name in ("lpad", "rpad")
+        for length in (0, 1, 5, 33, -2)
+        for pad in ("*", "xä", "日")
+    ],
+    of_one("lpad", 3, ""),
+    *[of_one("replace", old, by) for old in ("a", "ab", "ä", "", "xxx") for by in ("", "b", "日本", "a,a")],
+    *[of_one("split_part", by, number) for by in (",", "b,", "", "ä", "xx") for number in (1, 2, 3, 0, -1, -2, -9, 40)],
+    *[of_one("split_part", ",", number) for number in ((1 << 63) - 1, -(1 << 63))],
+    *[of_one("translate", *pair) for pair in (("abc", "x"), ("aab", "123"), ("ä日", "a"), ("ab", "日é"), ("", "x"))],
+    *[of_one(name, "ab ") for name in ("trim", "ltrim", "rtrim")],
+    *[of_one(name, "日ä\n") for name in ("trim", "ltrim", "rtrim")],
+    *[
+        of_one(name, text)
+        for name in ("levenshtein", "hamming", "jaccard")
+        for text in ("abc", "äb", "x" * 40, "y" * 70)
+    ],
+    of_one("levenshtein", ""),
+    of_one("jaccard", ""),
+    *[
+        of_one("glob", pattern)
+        for pattern in ("a*", "*b*", "?", "*", "", "a?c", "ä*", "a\\*", "*\\", "%", "a_c", "日??")
+    ],
+]
+WRITTEN = [
+    *[written("format", template, N, S) for template in ("{}-{}", "{1} {0}", "{{{}}} {}", "{:5}|{:5}|", "{:<5}{:>5}")],
+    *[written("format", template, N, S) for template in ("{:^7}|{:*^9}", "{:+d} {:s}", "{:05d}{}", "{:x} {:.2}", "x")],
+    *[written("format", template, F) for template in ("{}", "{:.2f}", "{:10.3e}|", "{:<12g}|", "{:+.1f}", "{:012.3f}")],
+    *[written("format", "{} {}", *kinds) for kinds in ((L, t.UINT64), (t.HUGEINT, t.INT8), (t.FLOAT32, S))],
+    *[written("printf", template, N, S) for template in ("%d-%s", "%5d|%-7s|", "%05d %.2s", "%+d%% %s", "% x %10s")],
+    *[written("printf", template, F) for template in ("%f", "%.2f", "%10.3e|", "%-12g|", "%+.0f", "%012.3f", "%G")],
+    written("printf", "%X %i", L, t.HUGEINT),
+]
+EVERY = [pytest.param(example, id=str(example)) for example in (*COLUMNS, *CONSTANTS, *WRITTEN)]
+
+
+@pytest.mark.parametrize("example", EVERY)
+def test_corners_as_in_the_reference(other: Kernels, reference: ReferenceKernels, example: Kernel) -> None:
+    check_against_backend(other, reference, example.build(), corner_batch(example.types))
+
+
+@pytest.mark.parametrize("example", EVERY)
+@drawn(4)
+@given(data=st.data())
+def test_drawn_values_as_in_the_reference(
+    other: Kernels, reference: ReferenceKernels, example: Kernel, data: st.DataObject
+) -> None:
+    check_against_backend(other, reference, example.build(), data.draw(batches(example.types)))
+
+
+@pytest.mark.parametrize("example", EVERY)
+def test_nothing_of_it_runs_in_the_reference(other: Kernels, example: Kernel) -> None:
+    schema = schema_of(example.types)
+    program = other.program(schema, predicate=None, exprs=[example.build()], names=["x"])
+    assert program.fallbacks == ()
+
+
+SIZES = (0, 1, 7, 8, 9, 54, 55, 56, 57, 63, 64, 65, 119, 120, 128, 1000, 70_000)
+
+
+@pytest.mark.parametrize("function", ["md5", "sha1", "sha256", "to_base64", "hex", "reverse"])
+def test_texts_of_any_size(other: Kernels, reference: ReferenceKernels, function: str) -> None:
+    """Digests take blocks of 64 bytes, and texts are made in pieces of the arena."""
+    kind = t.BINARY if function == "to_base64" else S
+    texts = [("abcdefghijk" * (size // 11 + 1))[:size] for size in SIZES]
+    batch = batch_of([[text.encode() if kind is t.BINARY else text for text in texts]], [kind], len(texts))
+    expr = functions.scalar(function, columns_of(schema_of([kind])))
+    check_against_backend(other, reference, expr, batch)
+
+
+def test_spellings_of_numbers(other: Kernels, reference: ReferenceKernels) -> None:
+    """Digits in both cases, blanks between them and what is no digit; the same for base 64."""
+    texts = ["0aF", "0A0b", "61 62", "6", "", "xy", "YWI=", "YQ==", "YWJj", "Y===", "====", "YW=j", "Y WI", "YR==", "ä"]
+    for function in ("unhex", "from_base64"):
+        expr = functions.scalar(function, columns_of(schema_of([S])))
+        check_against_backend(other, reference, expr, batch_of([texts], [S], len(texts)))
+
+
+def test_characters_of_every_width(other: Kernels, reference: ReferenceKernels) -> None:
+    codes = [0, 65, 0x7F, 0x80, 0x7FF, 0x800, 0xD7FF, 0xD800, 0xDFFF, 0xE000, 0xFFFF, 0x10000, 0x10FFFF, 0x110000, -1]
+    expr = functions.scalar("chr", columns_of(schema_of([N])))
+    check_against_backend(other, reference, expr, batch_of([codes], [N], len(codes)))
