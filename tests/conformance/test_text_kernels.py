@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -56,6 +57,15 @@ COLUMNS = [
     *[of_columns(name, S) for name in ("reverse", "ascii", "unicode", "bit_length", "encode", "unhex", "from_base64")],
     *[of_columns(name, kind) for name in ("md5", "sha1", "sha256", "hex", "bin") for kind in (S, t.BINARY)],
     *[of_columns(name, kind) for name in ("hex", "bin") for kind in (N, L, t.UINT64, t.INT8)],
+    *[of_columns(name, S) for name in ("strip_accents", "nfc_normalize", "regexp_escape", "url_encode", "url_decode")],
+    of_columns("decode", t.BINARY),
+    *[of_columns(name, S, S) for name in ("damerau_levenshtein", "jaro_similarity", "jaro_winkler_similarity")],
+    *[of_columns(name, S, S, F) for name in ("jaro_similarity", "jaro_winkler_similarity")],
+    of_columns("list_slice", S, t.INT8, t.INT8),
+    of_columns("list_slice", S, L, L),
+    *[of_columns("hash", kind) for kind in (S, t.BINARY, t.BOOL, t.INT8, t.UINT8, L, t.UINT64, F, t.FLOAT32, t.DATE)],
+    *[of_columns("hash", kind) for kind in (t.TIME, t.TIMESTAMP, t.decimal(15, 2), t.decimal(30, 6), t.HUGEINT)],
+    of_columns("hash", S, N, t.BOOL),
     of_columns("to_base64", t.BINARY),
     of_columns("chr", N),
     *[of_columns(name, S, S) for name in ("levenshtein", "hamming", "jaccard", "trim", "ltrim", "rtrim")],
@@ -153,3 +163,42 @@ def test_characters_of_every_width(other: Kernels, reference: ReferenceKernels) 
     codes = [0, 65, 0x7F, 0x80, 0x7FF, 0x800, 0xD7FF, 0xD800, 0xDFFF, 0xE000, 0xFFFF, 0x10000, 0x10FFFF, 0x110000, -1]
     expr = functions.scalar("chr", columns_of(schema_of([N])))
     check_against_backend(other, reference, expr, batch_of([codes], [N], len(codes)))
+
+
+LATIN = [*range(1, 0x300)]
+KNOWN = [*range(1, 0x530), *range(0x1E00, 0x1F00), *range(0x2010, 0x2028), 0x20AC, 0x3400, 0x4E00, 0x9FFF, 0x1F600]
+
+
+@pytest.mark.parametrize(
+    ("function", "codes", "behind"),
+    [("strip_accents", KNOWN, "\u0301e"), ("nfc_normalize", LATIN, "e"), ("url_encode", KNOWN, "\u0301e")],
+)
+def test_every_letter_of_some_alphabets(
+    other: Kernels, reference: ReferenceKernels, function: str, codes: list[int], behind: str
+) -> None:
+    """One after another and next to each other, with a mark behind some; all of it by the kernel."""
+    letters = [chr(code) for code in codes]
+    texts = letters + [f"{one}{two}{behind}" for one, two in pairwise(letters)]
+    schema, batch = schema_of([S]), batch_of([texts], [S], len(texts))
+    programs = [
+        kernels.program(schema, predicate=None, exprs=[functions.scalar(function, columns_of(schema))], names=["x"])
+        for kernels in (other, reference)
+    ]
+    found, wanted = (program.run(batch).column(0).to_pylist() for program in programs)
+    assert found == wanted
+    assert programs[0].fallbacks == ()
+
+
+def test_latin_texts_lose_accents_without_the_reference(other: Kernels) -> None:
+    schema = schema_of([S])
+    plain = functions.scalar("strip_accents", columns_of(schema))
+    program = other.program(schema, predicate=None, exprs=[plain], names=["x"])
+    found = program.run(batch_of([["Müßiggang à la carte", "Ελλάδα", "йод 日本", None]], [S], 4))
+    assert found.column(0).to_pylist() == ["Mußiggang a la carte", "Ελλαδα", "иод 日本", None]
+    assert program.fallbacks == ()
+
+
+def test_codes_of_urls(other: Kernels, reference: ReferenceKernels) -> None:
+    texts = ["%41%zz%", "a%2", "%C3%A4", "%ff", "%e4%bd%A0x", "", "%%41", "+ %20"]
+    expr = functions.scalar("url_decode", columns_of(schema_of([S])))
+    check_against_backend(other, reference, expr, batch_of([texts], [S], len(texts)))

@@ -221,6 +221,27 @@ void resolve_substring(Node& node, std::span<const Node* const>) {
   node.kernel = substring_kernel;
 }
 
+// text[first:last]: positions from 1, negative ones from the end.
+std::string_view part_between(std::string_view text, int64_t first, int64_t last) {
+  const int64_t begin = first > 0 ? first - 1 : first < 0 ? clamp_sum(count_characters(text), first) : 0;
+  const int64_t end = last >= 0 ? last : clamp_sum(count_characters(text) + 1, last);
+  return slice(text, std::max<int64_t>(begin, 0), end);
+}
+
+void between_kernel(Call& call) {
+  make_texts(call, [&call](int64_t row, TextWriter&) {
+    const int64_t first = call.args[1]->at<int64_t>(row);
+    return str_of(part_between(text_at(call, 0, row), first, call.args[2]->at<int64_t>(row)));
+  });
+}
+
+void resolve_between(Node& node, std::span<const Node* const>) {
+  const bool fits = node.args.size() == 3 && node.arg_types[0].kind == Kind::String &&
+                    node.arg_types[1].kind == Kind::Int64 && node.arg_types[2].kind == Kind::Int64;
+  if (!fits) no_kernel(node);
+  node.kernel = between_kernel;
+}
+
 template <bool from_left>
 void side_kernel(Call& call) {
   Str* out = call.out_as<Str>();
@@ -357,25 +378,16 @@ void resolve_concat(Node& node, std::span<const Node* const>) {
 }
 
 constexpr Function kFunctions[] = {
-    {"like", resolve_like<false>},
-    {"ilike", resolve_like<true>},
-    {"starts_with", resolve_part<begins>},
-    {"ends_with", resolve_part<ends>},
-    {"contains", resolve_part<holds>},
-    {"length", resolve_length},
-    {"octet_length", resolve_octets},
-    {"position", resolve_position},
-    {"substring", resolve_substring},
-    {"left", resolve_side<true>},
-    {"right", resolve_side<false>},
-    {"trim", resolve_trim<true, true>},
-    {"ltrim", resolve_trim<true, false>},
-    {"rtrim", resolve_trim<false, true>},
-    {"lower", resolve_case_change<'A'>},
-    {"upper", resolve_case_change<'a'>},
-    {"glob", resolve_glob},
-    {"concat", resolve_concat<false>},
-    {"concat_op", resolve_concat<true>},
+    {"like", resolve_like<false>},         {"ilike", resolve_like<true>},
+    {"starts_with", resolve_part<begins>}, {"ends_with", resolve_part<ends>},
+    {"contains", resolve_part<holds>},     {"length", resolve_length},
+    {"octet_length", resolve_octets},      {"position", resolve_position},
+    {"substring", resolve_substring},      {"left", resolve_side<true>},
+    {"right", resolve_side<false>},        {"trim", resolve_trim<true, true>},
+    {"ltrim", resolve_trim<true, false>},  {"rtrim", resolve_trim<false, true>},
+    {"lower", resolve_case_change<'A'>},   {"upper", resolve_case_change<'a'>},
+    {"list_slice", resolve_between},       {"glob", resolve_glob},
+    {"concat", resolve_concat<false>},     {"concat_op", resolve_concat<true>},
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "kernels/digest.hpp"
 #include "kernels/expression/resolve.hpp"
 #include "kernels/expression/text_writer.hpp"
+#include "kernels/hash.hpp"
 #include "kernels/text.hpp"
 
 namespace bireme {
@@ -223,6 +224,52 @@ void resolve_digest(Node& node, std::span<const Node* const>) {
   node.kernel = digest_kernel<digest, bytes>;
 }
 
+// ----------------------------------------------------------------------------------------------------- hash
+
+template <typename T>
+uint64_t hash_one(const T& value) {
+  if constexpr (std::is_same_v<T, Str>) {
+    return hash_bytes(value.view());
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return hash_double(static_cast<double>(value));
+  } else if constexpr (sizeof(T) == 16) {
+    return hash_int128(value);
+  } else if constexpr (std::is_signed_v<T>) {
+    return hash_word(static_cast<uint64_t>(static_cast<int64_t>(value)));
+  } else {
+    return hash_word(static_cast<uint64_t>(value));
+  }
+}
+
+template <typename T>
+void add_hashes(Call& call, size_t arg) {
+  const Vector& vector = *call.args[arg];
+  auto* out = call.out_as<uint64_t>();
+  for (int64_t row = 0; row < call.rows; ++row) {
+    const uint64_t hash = vector.is_valid(row) ? hash_one(vector.at<T>(row)) : kNullHash;
+    out[row] = arg == 0 ? hash : hash_combine(out[row], hash);
+  }
+}
+
+void hash_kernel(Call& call) {
+  for (size_t arg = 0; arg < call.args.size(); ++arg) {
+    const Physical physical = physical_of(call.node.arg_types[arg].kind);
+    if (physical == Physical::Str) {
+      add_hashes<Str>(call, arg);
+    } else if (physical == Physical::B8) {
+      add_hashes<uint8_t>(call, arg);
+    } else {
+      visit_number(physical, [&call, arg]<typename T>(T) { add_hashes<T>(call, arg); });
+    }
+  }
+}
+
+void resolve_hash(Node& node, std::span<const Node* const>) {
+  if (node.args.empty() || node.type.kind != Kind::UInt64) no_kernel(node);
+  node.strict = false;
+  node.kernel = hash_kernel;
+}
+
 // --------------------------------------------------------------------------------- the same bytes, counted
 
 void encode_kernel(Call& call) {
@@ -314,6 +361,7 @@ constexpr Function kFunctions[] = {
     {"md5", resolve_digest<md5, kMd5Bytes>},
     {"sha1", resolve_digest<sha1, kSha1Bytes>},
     {"sha256", resolve_digest<sha256, kSha256Bytes>},
+    {"hash", resolve_hash},
     {"encode", resolve_encode},
     {"bit_length", resolve_bit_length},
     {"translate", resolve_translate},

@@ -203,7 +203,157 @@ void resolve_jaccard(Node& node, std::span<const Node* const>) {
   node.kernel = jaccard_kernel;
 }
 
+// ----------------------------------------------------------------------------------------
+// damerau_levenshtein
+
+// With changes of places between which other changes may lie (Lowrance and Wagner).
+class SwapTable {
+ public:
+  int64_t distance(std::string_view left, std::string_view right) {
+    read_code_points(left, left_);
+    read_code_points(right, right_);
+    width_ = right_.size() + 2;
+    far_ = static_cast<uint32_t>(left_.size() + right_.size());
+    costs_.assign((left_.size() + 2) * width_, far_);
+    std::iota(costs_.begin() + static_cast<int64_t>(width_) + 1,
+              costs_.begin() + 2 * static_cast<int64_t>(width_), 0u);
+    last_row_.clear();
+    for (size_t row = 1; row <= left_.size(); ++row) fill_row(row);
+    return costs_.back();
+  }
+
+ private:
+  uint32_t& cost(size_t row, size_t column) { return costs_[row * width_ + column]; }
+
+  // The last row before of a character; few are different.
+  uint32_t& last_row_of(uint32_t character) {
+    for (auto& [known, row] : last_row_) {
+      if (known == character) return row;
+    }
+    return last_row_.emplace_back(character, 0u).second;
+  }
+
+  void fill_row(size_t row) {
+    size_t last_column = 0;
+    cost(row + 1, 1) = static_cast<uint32_t>(row);
+    for (size_t column = 1; column <= right_.size(); ++column) {
+      const bool same = left_[row - 1] == right_[column - 1];
+      const size_t from_row = last_row_of(right_[column - 1]);
+      const size_t between = (row - from_row - 1) + 1 + (column - last_column - 1);
+      const uint32_t moved = cost(from_row, last_column) + static_cast<uint32_t>(between);
+      const uint32_t changed = cost(row, column) + !same;
+      const uint32_t longer = std::min(cost(row + 1, column), cost(row, column + 1)) + 1;
+      cost(row + 1, column + 1) = std::min(std::min(changed, longer), moved);
+      if (same) last_column = column;
+    }
+    last_row_of(left_[row - 1]) = static_cast<uint32_t>(row);
+  }
+
+  CodePointTexts left_;
+  CodePointTexts right_;
+  std::vector<uint32_t> costs_;
+  std::vector<std::pair<uint32_t, uint32_t>> last_row_;
+  size_t width_ = 0;
+  uint32_t far_ = 0;
+};
+
+void damerau_kernel(Call& call) {
+  SwapTable table;
+  make_values<int64_t>(call, 0, [&call, &table](int64_t row) {
+    return table.distance(text_at(call, 0, row), text_at(call, 1, row));
+  });
+}
+
+void resolve_damerau(Node& node, std::span<const Node* const>) {
+  resolve_two(node, Kind::Int64);
+  node.kernel = damerau_kernel;
+}
+
+// ---------------------------------------------------------------------------------------------- jaro,
+// winkler
+
+class Jaro {
+ public:
+  double similarity(std::string_view left, std::string_view right) {
+    read_code_points(left, left_);
+    read_code_points(right, right_);
+    find_matches();
+    if (matched_.empty()) return !left.empty() && left == right ? 1 : 0;
+    const auto count = static_cast<double>(matched_.size());
+    const double moved = static_cast<double>(count_misplaced() / 2);
+    return (count / static_cast<double>(left_.size()) + count / static_cast<double>(right_.size()) +
+            (count - moved) / count) /
+           3;
+  }
+
+  // Winkler adds for a common beginning where texts are alike.
+  double with_beginning(double alike) const {
+    if (alike <= 0.7) return alike;
+    size_t begin = 0;
+    const size_t most = std::min({left_.size(), right_.size(), size_t{4}});
+    while (begin < most && left_[begin] == right_[begin]) ++begin;
+    return alike + static_cast<double>(begin) * 0.1 * (1 - alike);
+  }
+
+ private:
+  void find_matches() {
+    const int64_t size = static_cast<int64_t>(right_.size());
+    const int64_t reach = static_cast<int64_t>(std::max(left_.size(), right_.size())) / 2 - 1;
+    taken_.assign(right_.size(), 0);
+    matched_.clear();
+    for (int64_t place = 0; place < static_cast<int64_t>(left_.size()); ++place) {
+      const uint32_t character = left_[static_cast<size_t>(place)];
+      for (int64_t other = std::max<int64_t>(0, place - reach); other < std::min(size, place + reach + 1);
+           ++other) {
+        const auto there = static_cast<size_t>(other);
+        if (taken_[there] || right_[there] != character) continue;
+        taken_[there] = 1;
+        matched_.push_back(character);
+        break;
+      }
+    }
+  }
+
+  size_t count_misplaced() const {
+    size_t misplaced = 0;
+    size_t next = 0;
+    for (size_t place = 0; place < right_.size(); ++place) {
+      if (taken_[place]) misplaced += right_[place] != matched_[next++];
+    }
+    return misplaced;
+  }
+
+  CodePointTexts left_;
+  CodePointTexts right_;
+  CodePointTexts matched_;
+  std::vector<uint8_t> taken_;
+};
+
+template <bool is_winkler>
+void jaro_kernel(Call& call) {
+  Jaro jaro;
+  make_values<double>(call, 0, [&call, &jaro](int64_t row) {
+    double alike = jaro.similarity(text_at(call, 0, row), text_at(call, 1, row));
+    if (is_winkler) alike = jaro.with_beginning(alike);
+    const double least = call.args.size() == 3 ? call.args[2]->at<double>(row) : 0;
+    return alike >= least ? alike : 0;
+  });
+}
+
+template <bool is_winkler>
+void resolve_jaro(Node& node, std::span<const Node* const>) {
+  const size_t count = node.args.size();
+  bool fits = (count == 2 || count == 3) && node.type.kind == Kind::Float64;
+  for (size_t arg = 0; fits && arg < count; ++arg)
+    fits = node.arg_types[arg].kind == (arg < 2 ? Kind::String : Kind::Float64);
+  if (!fits) no_kernel(node);
+  node.kernel = jaro_kernel<is_winkler>;
+}
+
 constexpr Function kFunctions[] = {
+    {"damerau_levenshtein", resolve_damerau},
+    {"jaro_similarity", resolve_jaro<false>},
+    {"jaro_winkler_similarity", resolve_jaro<true>},
     {"levenshtein", resolve_levenshtein},
     {"hamming", resolve_hamming},
     {"jaccard", resolve_jaccard},

@@ -31,12 +31,12 @@ _EPOCH: Final = datetime.date(1970, 1, 1).toordinal()
 _EPOCH_MOMENT: Final = datetime.datetime(1970, 1, 1)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 _COMPARISONS: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct"})
-# Functions that handle ASCII only; where they meet other text, the program runs again without them.
-_ASCII_ONLY: Final = frozenset({"lower", "upper", "ilike", "trim", "ltrim", "rtrim"})
-# Functions whose kernels leave rows that fail to the reference, which says why; there the program runs again, too.
-_FAILS_ELSEWHERE: Final = frozenset(
-    {"lpad", "rpad", "repeat", "chr", "unhex", "from_base64", "hamming", "jaccard", "format", "printf"}
-)
+# Functions whose kernels leave some values to the reference, texts that are not ASCII or rows that fail (which it says
+# how); where they meet such, the program runs again without them.
+_PARTIAL: Final = frozenset({
+    "lower", "upper", "ilike", "trim", "ltrim", "rtrim", "strip_accents", "nfc_normalize", "regexp_escape", "lpad",
+    "rpad", "repeat", "chr", "unhex", "from_base64", "hamming", "jaccard", "format", "printf", "url_decode", "decode",
+})  # fmt: skip
 # Where the options of regular expressions are among the arguments, and what they are in a node's `numbers`.
 _REGEX_OPTIONS_PLACE: Final = {"regexp_matches": 2, "regexp_full_match": 2, "regexp_replace": 3, "regexp_extract": 3}
 _REGEX_OPTIONS: Final = {"i": 1, "s": 2, "l": 4, "g": 8}
@@ -155,9 +155,8 @@ class Lowering:
             return self._compare(expr)
         if any(arg.__class__ is Lambda for arg in expr.args):
             raise Missing(expr, f"{name} runs in the reference backend")
-        if not self._ascii_only and (name in _ASCII_ONLY or name in _FAILS_ELSEWHERE):
-            what = "texts that are not ASCII" if name in _ASCII_ONLY else "values that it does not take"
-            raise Missing(expr, f"{name} of {what} runs in the reference backend")
+        if name in _PARTIAL and not self._ascii_only:
+            raise Missing(expr, f"{name} of what its kernel leaves out runs in the reference backend")
         special = _SPECIAL.get(name)
         if special is not None:
             return special(self, expr)
