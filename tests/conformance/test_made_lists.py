@@ -54,6 +54,7 @@ PATTERNS = (
     "[^a]",
     "\\b",
     "(?i)B",
+    "(?i)[k-s]+",
     "a$",
     "[a-c]",
     ".",
@@ -80,6 +81,14 @@ def test_expressions_as_one_row_at_a_time(
 def one_row(name: str, text: str, pattern: str) -> list[Any]:
     split = name == "string_split_regex"
     return pattern_parts.split(text, pattern) if split else pattern_parts.all_matches(text, pattern, 0)
+
+
+def test_case_is_that_of_ascii(reference: ReferenceKernels) -> None:
+    batch = batch_of([["kelvin \u212a", "\u017f s S"]], [t.STRING], 2)
+    assert evaluate(reference, call_of("regexp_extract_all", (t.STRING,), "(?i)[ks]"), batch).values == [
+        ["k"],
+        ["s", "S"],
+    ]
 
 
 def test_matches_in_texts_with_every_mark(reference: ReferenceKernels) -> None:

@@ -1,7 +1,7 @@
 """Lists of parts of texts: what lies between separators, and what a regular expression matches.
 
-Arrow splits whole columns. It says nothing about where matches are that are empty, so an expression that may match
-nothing, or asks for the start or end of a text or word, is left to `pattern_parts`, as is a group of a match.
+Arrow splits whole columns. An expression that may match nothing, asks for the start or end of a text or word, or is
+blind to case is left to `pattern_parts`, which takes a row at a time, as is a group of a match.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _characters(texts: pa.Array) -> pa.Array:
 
 
 def _split_by_expression(texts: pa.Array, other: Sequence[Any]) -> pa.Array:
-    if texts.null_count == len(texts) or not pattern_parts.is_never_empty(other[0]):
+    if texts.null_count == len(texts) or not pattern_parts.is_plain(other[0]):
         return _by_row(pattern_parts.split, texts, other)
     return pc.split_pattern_regex(texts, other[0])
 
@@ -59,7 +59,7 @@ def _split_by_expression(texts: pa.Array, other: Sequence[Any]) -> pa.Array:
 def _all_matches(texts: pa.Array, other: Sequence[Any]) -> pa.Array:
     pattern, group = other if len(other) == 2 else (other[0], 0)
     mark = _mark_for(texts)
-    if group != 0 or mark is None or texts.null_count == len(texts) or not pattern_parts.is_never_empty(pattern):
+    if group != 0 or mark is None or texts.null_count == len(texts) or not pattern_parts.is_plain(pattern):
         return _by_row(pattern_parts.all_matches, texts, (pattern, group))
     marked = pc.replace_substring_regex(texts, pattern, f"{mark}\\0{mark}")
     # Every second part is a match.
