@@ -16,8 +16,9 @@ from bireme.backends.base import Kernels
 from bireme.backends.reference import ReferenceKernels
 from bireme.data import types as t
 from bireme.data.types import DataType
+from bireme.errors import DataError
 from bireme.plan import functions
-from bireme.plan.expr import Expr, Literal
+from bireme.plan.expr import Case, Expr, Literal
 
 S, N, L, F = t.STRING, t.INT32, t.INT64, t.FLOAT64
 
@@ -202,3 +203,40 @@ def test_codes_of_urls(other: Kernels, reference: ReferenceKernels) -> None:
     texts = ["%41%zz%", "a%2", "%C3%A4", "%ff", "%e4%bd%A0x", "", "%%41", "+ %20"]
     expr = functions.scalar("url_decode", columns_of(schema_of([S])))
     check_against_backend(other, reference, expr, batch_of([texts], [S], len(texts)))
+
+
+FAILING = [
+    (of_one("lpad", 9, ""), ["abc"]),
+    (of_one("rpad", 1 << 40, "x"), ["abc"]),
+    (of_one("repeat", 1 << 40), ["abc"]),
+    (of_one("hamming", "ab"), ["ab", "abc"]),
+    (of_one("jaccard", "ab"), ["ab", ""]),
+    (of_columns("chr", N), [65, -1]),
+    (of_columns("unhex", S), ["00", "0g"]),
+    (of_columns("from_base64", S), ["AAAA", "A"]),
+    (of_columns("url_decode", S), ["%41", "%ff"]),
+    (of_columns("decode", t.BINARY), [b"a", b"\xff"]),
+]
+
+
+@pytest.mark.parametrize(("example", "values"), FAILING, ids=str)
+def test_rows_that_fail_say_why_as_in_the_reference(
+    other: Kernels, reference: ReferenceKernels, example: Kernel, values: list[object]
+) -> None:
+    said = []
+    for kernels in (other, reference):
+        program = kernels.program(schema_of(example.types), predicate=None, exprs=[example.build()], names=["x"])
+        with pytest.raises(DataError) as failure:
+            program.run(batch_of([values], example.types, len(values)))
+        said.append((type(failure.value), str(failure.value)))
+    assert said[0] == said[1]
+
+
+def test_rows_of_a_branch_not_taken_do_not_fail(other: Kernels) -> None:
+    schema = schema_of([N])
+    (code,) = columns_of(schema)
+    fits = functions.scalar("ge", [code, Literal(0, N)])
+    letter = Case(((fits, functions.scalar("chr", [code])),), Literal("?", S), S)
+    program = other.program(schema, predicate=None, exprs=[letter], names=["x"])
+    assert program.run(batch_of([[65, -1, None]], [N], 3)).column(0).to_pylist() == ["A", "?", "?"]
+    assert program.fallbacks == ()

@@ -84,9 +84,10 @@ std::string_view part(std::string_view text, std::string_view separator, int64_t
 }
 
 std::string_view split_part(std::string_view text, std::string_view separator, int64_t number) {
-  int64_t index = number - 1;
-  if (number < 0)
-    index = number + (separator.empty() ? count_characters(text) : count_parts(text, separator));
+  const auto count = [&] {
+    return separator.empty() ? count_characters(text) : count_parts(text, separator);
+  };
+  const int64_t index = number > 0 ? number - 1 : number + count();
   if (number == 0 || index < 0) return {};
   return separator.empty() ? character(text, index) : part(text, separator, index);
 }
@@ -160,8 +161,8 @@ Str padded(const Call& call, int64_t row, TextWriter& writer) {
   const std::string_view text = text_at(call, 0, row);
   const std::string_view pad = text_at(call, 2, row);
   const int64_t length = call.args[1]->at<int64_t>(row);
-  const int64_t missing = length - std::max<int64_t>(count_characters(text), 0);
   if (length <= 0) return kNoText;
+  const int64_t missing = length - count_characters(text);
   if (missing <= 0) return str_of(text.substr(0, character_start(text, length)));
   if (pad.empty() || missing > kTextBytesMax / static_cast<int64_t>(pad.size())) leave_to_reference(call);
   const int64_t pad_length = count_characters(pad);
