@@ -147,7 +147,10 @@ def _matches(call: Call, args: list[pa.Array]) -> tuple[Elements, Bools]:
     """The elements, and which are equal to the value of their row, or NULL as it is."""
     lists = Elements(args[0], call.args[0].type)
     codes, wanted = codes_of([lists.values, args[1]], lists.kind)
-    return lists, (codes == wanted[lists.rows]) & (lists.there != nulls_of(args[1])[lists.rows])
+    match = codes == wanted[lists.rows]
+    if args[1].null_count or not lists.there.all():
+        match &= lists.there != nulls_of(args[1])[lists.rows]
+    return lists, match
 
 
 def _position(call: Call, args: list[pa.Array]) -> pa.Array:
