@@ -1,8 +1,10 @@
 // Functions of texts. Positions and lengths count code points; lower, upper, ilike and trim know ASCII only
 // and throw NeedsReference for what else they meet.
 #include <algorithm>
+#include <optional>
 
 #include "kernels/expression/resolve.hpp"
+#include "kernels/expression/text_writer.hpp"
 #include "kernels/like.hpp"
 #include "kernels/text.hpp"
 
@@ -14,10 +16,6 @@ bool all_strings(const Node& node, size_t count) {
   if (node.args.size() != count) return false;
   return std::all_of(node.arg_types.begin(), node.arg_types.end(),
                      [](const Type& type) { return type.kind == Kind::String; });
-}
-
-bool is_live(const Call& call, int64_t row) {
-  return call.valid == nullptr || call.valid[row] != 0;
 }
 
 // ------------------------------------------------------------------------------------------------ tests
@@ -94,6 +92,30 @@ void resolve_like(Node& node, std::span<const Node* const>) {
   if (!pattern->valid()) no_kernel(node);
   node.state = std::move(pattern);
   node.kernel = ignore_case ? ilike_kernel : like_kernel;
+}
+
+// GLOB as LIKE: * is any text, ? one character, a backslash takes the next one as it is. Sets have no kernel.
+std::optional<std::string> like_of_glob(std::string_view glob) {
+  std::string like;
+  for (size_t at = 0; at < glob.size(); ++at) {
+    char each = glob[at];
+    if (each == '[') return std::nullopt;
+    if (each == '*' || each == '?') {
+      like += each == '*' ? '%' : '_';
+      continue;
+    }
+    if (each == '\\' && at + 1 < glob.size()) each = glob[++at];
+    if (each == '%' || each == '_' || each == '\\') like += '\\';
+    like += each;
+  }
+  return like;
+}
+
+void resolve_glob(Node& node, std::span<const Node* const>) {
+  const auto like = like_of_glob(node.text);
+  if (!all_strings(node, 1) || node.type.kind != Kind::Bool || !like.has_value()) no_kernel(node);
+  node.state = std::make_shared<LikePattern>(*like, '\\');
+  node.kernel = like_kernel;
 }
 
 template <bool (*test)(std::string_view, std::string_view)>
@@ -199,6 +221,27 @@ void resolve_substring(Node& node, std::span<const Node* const>) {
   node.kernel = substring_kernel;
 }
 
+// text[first:last]: positions from 1, negative ones from the end.
+std::string_view part_between(std::string_view text, int64_t first, int64_t last) {
+  const int64_t begin = first > 0 ? first - 1 : first < 0 ? clamp_sum(count_characters(text), first) : 0;
+  const int64_t end = last >= 0 ? last : clamp_sum(count_characters(text) + 1, last);
+  return slice(text, std::max<int64_t>(begin, 0), end);
+}
+
+void between_kernel(Call& call) {
+  make_texts(call, [&call](int64_t row, TextWriter&) {
+    const int64_t first = call.args[1]->at<int64_t>(row);
+    return str_of(part_between(text_at(call, 0, row), first, call.args[2]->at<int64_t>(row)));
+  });
+}
+
+void resolve_between(Node& node, std::span<const Node* const>) {
+  const bool fits = node.args.size() == 3 && node.arg_types[0].kind == Kind::String &&
+                    node.arg_types[1].kind == Kind::Int64 && node.arg_types[2].kind == Kind::Int64;
+  if (!fits) no_kernel(node);
+  node.kernel = between_kernel;
+}
+
 template <bool from_left>
 void side_kernel(Call& call) {
   Str* out = call.out_as<Str>();
@@ -244,10 +287,41 @@ void trim_kernel(Call& call) {
   }
 }
 
+size_t character_before(std::string_view text, size_t end) {
+  --end;
+  while (end > 0 && is_continuation(text[end])) --end;
+  return end;
+}
+
+// Without the characters that are among those given.
+std::string_view stripped(std::string_view text, std::string_view characters, bool left, bool right) {
+  const auto is_among = [characters](std::string_view one) {
+    return one.size() == 1 ? characters.find(one[0]) != kNotFound : find_bytes(characters, one) != kNotFound;
+  };
+  while (left && !text.empty()) {
+    const size_t next = next_character(text, 0);
+    if (!is_among(text.substr(0, next))) break;
+    text.remove_prefix(next);
+  }
+  while (right && !text.empty()) {
+    const size_t last = character_before(text, text.size());
+    if (!is_among(text.substr(last))) break;
+    text = text.substr(0, last);
+  }
+  return text;
+}
+
+template <bool left, bool right>
+void strip_kernel(Call& call) {
+  make_texts(call, [&call](int64_t row, TextWriter&) {
+    return str_of(stripped(text_at(call, 0, row), text_at(call, 1, row), left, right));
+  });
+}
+
 template <bool left, bool right>
 void resolve_trim(Node& node, std::span<const Node* const>) {
-  if (!all_strings(node, 1)) no_kernel(node);
-  node.kernel = trim_kernel<left, right>;
+  if (!all_strings(node, 1) && !all_strings(node, 2)) no_kernel(node);
+  node.kernel = node.args.size() == 1 ? trim_kernel<left, right> : strip_kernel<left, right>;
 }
 
 // ------------------------------------------------------------------------------------------- new texts
@@ -312,6 +386,7 @@ constexpr Function kFunctions[] = {
     {"right", resolve_side<false>},        {"trim", resolve_trim<true, true>},
     {"ltrim", resolve_trim<true, false>},  {"rtrim", resolve_trim<false, true>},
     {"lower", resolve_case_change<'A'>},   {"upper", resolve_case_change<'a'>},
+    {"list_slice", resolve_between},       {"glob", resolve_glob},
     {"concat", resolve_concat<false>},     {"concat_op", resolve_concat<true>},
 };
 

@@ -18,8 +18,12 @@ from bireme.plan.expr import Call, Case, Cast, Column, Expr, InList, Interval, L
 from bireme.plan.raises import may_raise
 
 _COMPARISONS: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct"})
-# Functions that handle ASCII only; where they meet other text, the program runs again without them.
-_ASCII_ONLY: Final = frozenset({"lower", "upper", "ilike", "trim", "ltrim", "rtrim"})
+# Functions whose kernels leave some values to the reference, texts that are not ASCII or rows that fail (which it says
+# how); where they meet such, the program runs again without them.
+_PARTIAL: Final = frozenset({
+    "lower", "upper", "ilike", "trim", "ltrim", "rtrim", "strip_accents", "nfc_normalize", "regexp_escape", "lpad",
+    "rpad", "repeat", "chr", "unhex", "from_base64", "hamming", "jaccard", "format", "printf", "url_decode", "decode",
+})  # fmt: skip
 # Where the options of regular expressions are among the arguments, and what they are in a node's `numbers`.
 _REGEX_OPTIONS_PLACE: Final = {"regexp_matches": 2, "regexp_full_match": 2, "regexp_replace": 3, "regexp_extract": 3}
 _REGEX_OPTIONS: Final = {"i": 1, "s": 2, "l": 4, "g": 8}
@@ -124,11 +128,11 @@ class Lowering:
             raise Missing(expr, f"{name} runs in the reference backend")
         if name in constants.LEFT_OVER and not self._ascii_only:
             raise Missing(expr, f"{name} of {constants.LEFT_OVER[name]} runs in the reference backend")
+        if name in _PARTIAL and not self._ascii_only:
+            raise Missing(expr, f"{name} of what its kernel leaves out runs in the reference backend")
         special = _SPECIAL.get(name)
         if special is not None:
             return special(self, expr)
-        if name in _ASCII_ONLY and not self._ascii_only:
-            raise Missing(expr, f"{name} of texts that are not ASCII runs in the reference backend")
         return self._call(expr, name, [self.node(arg) for arg in expr.args])
 
     def _junction(self, expr: Call) -> int:
@@ -230,17 +234,10 @@ class Lowering:
 
     def _pattern(self, expr: Call) -> int:
         """like and ilike with a constant pattern; the escape character is the fourth number's place in `numbers`."""
-        if expr.function in _ASCII_ONLY and not self._ascii_only:
-            raise Missing(expr, f"{expr.function} of texts that are not ASCII runs in the reference backend")
-        escape = ""
-        if len(expr.args) == 3:
-            given = expr.args[2]
-            if not isinstance(given, Literal) or not isinstance(given.value, str):
-                raise Missing(expr, "a pattern whose escape is NULL runs in the reference backend")
-            escape = given.value
-        if not escape.isascii():
-            raise Missing(expr, "a pattern whose escape is not ASCII runs in the reference backend")
-        return self._with_text(expr, 1, expr.args[:1], numbers=[ord(escape) if escape else -1])
+        given = expr.args[2] if len(expr.args) == 3 else Literal("", STRING)
+        if not isinstance(given, Literal) or not isinstance(given.value, str) or not given.value.isascii():
+            raise Missing(expr, "a pattern whose escape is NULL or not ASCII runs in the reference backend")
+        return self._with_text(expr, 1, expr.args[:1], numbers=[ord(given.value) if given.value else -1])
 
     def _regex(self, expr: Call) -> int:
         """A regular expression: how it is meant is the first of `numbers`, the group that is wanted the second."""
@@ -293,6 +290,9 @@ _SPECIAL: Final[dict[str, Callable[[Lowering, Call], int]]] = {
     "least": Lowering._extreme,
     "like": Lowering._pattern,
     "ilike": Lowering._pattern,
+    "glob": Lowering._pattern,
+    "format": lambda lowering, expr: lowering._with_text(expr, 0, expr.args[1:]),
+    "printf": lambda lowering, expr: lowering._with_text(expr, 0, expr.args[1:]),
     "regexp_matches": Lowering._regex,
     "regexp_full_match": Lowering._regex,
     "regexp_extract": Lowering._regex,

@@ -46,6 +46,8 @@ class Elements:
 
     def counts(self, chosen: Bools) -> Rows:
         """How many of the chosen elements each list has."""
+        if chosen.all():
+            return self.lengths
         return np.bincount(self.rows[chosen], minlength=len(self.lengths))
 
     def first(self, chosen: Bools) -> Rows:

@@ -20,6 +20,7 @@ from bireme.backends.reference import (
     list_parts,
     list_summaries,
     lists,
+    made_lists,
     numeric,
     order_keys,
     paths,
@@ -27,6 +28,7 @@ from bireme.backends.reference import (
     structs,
     temporal,
     text,
+    text_lists,
     time_spans,
 )
 from bireme.backends.reference.casts import cast_array
@@ -47,6 +49,8 @@ FUNCTIONS: Final[dict[str, Evaluator]] = {
     **comparison.FUNCTIONS,
     **encodings.FUNCTIONS,
     **list_parts.FUNCTIONS,
+    **made_lists.FUNCTIONS,
+    **text_lists.FUNCTIONS,
     **list_summaries.FUNCTIONS,
     **lists.FUNCTIONS,
     **numeric.FUNCTIONS,

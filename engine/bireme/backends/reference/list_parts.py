@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import zip_longest
 from typing import Any, Final
 
 import pyarrow as pa
@@ -42,12 +41,6 @@ def _resized(values: Sequence[Any] | None, length: int | None, filling: Any) -> 
     return [*values[:length], *[filling] * (length - len(values))]
 
 
-def _zipped(*args: Any) -> list[dict[str, Any]]:
-    lists = [values or [] for values in args[:-1]]
-    rows = zip(*lists, strict=False) if args[-1] else zip_longest(*lists)
-    return [{f"element{place}": value for place, value in enumerate(row, start=1)} for row in rows]
-
-
 # ----------------------------------------------------------------------------------------------- vectors
 
 
@@ -82,7 +75,6 @@ FUNCTIONS: Final[dict[str, Evaluator]] = {
     "list_where": by_row(_where),
     "list_select": by_row(_select),
     "list_resize": by_row(_resized, strict=False),
-    "list_zip": by_row(_zipped, strict=False),
     "list_distance": _of_vectors(lambda one, other: math.dist(one, other)),
     "list_inner_product": _of_vectors(_product),
     "list_negative_inner_product": _of_vectors(lambda one, other: -_product(one, other)),

@@ -18,6 +18,7 @@ from bireme.backends.reference.values import from_values, to_values
 from bireme.backends.reference.vectors import (
     INT64_BOUND,
     Bools,
+    Numbers,
     floats,
     from_floats,
     integers,
@@ -52,8 +53,25 @@ def _aggregate(function: str, lists: Elements, kind: DataType) -> pa.Array:
     return finish(step, partial(step, lists.values, _groups(lists), 0))
 
 
+class _Lists(Groups):
+    """Each list as the group of its elements, which lie together."""
+
+    def __init__(self, lists: Elements) -> None:
+        super().__init__(lists.rows, len(lists.lengths))
+        self._lists = lists
+
+    def fold(self, values: Numbers, chosen: Bools, combine: np.ufunc) -> tuple[Numbers, Bools]:
+        if not chosen.all():
+            return super().fold(values, chosen, combine)
+        filled = self._lists.lengths > 0
+        folded = np.zeros(self.count, values.dtype)
+        if len(values):
+            folded[filled] = combine.reduceat(values, self._lists.starts[filled])
+        return folded, ~filled
+
+
 def _groups(lists: Elements) -> Groups:
-    return Groups(lists.rows, len(lists.lengths))
+    return _Lists(lists)
 
 
 def _count(lists: Elements, kind: DataType) -> pa.Array:

@@ -14,19 +14,17 @@ import pyarrow.compute as pc
 from bireme.backends.reference.collected import list_array
 from bireme.backends.reference.elements import Elements, codes_of, lists_of, sortable, spread
 from bireme.backends.reference.keys import Rows
-from bireme.backends.reference.pattern_parts import all_matches, split
 from bireme.backends.reference.row_groups import picked
 from bireme.backends.reference.values import by_row
 from bireme.backends.reference.vectors import Bools, any_null, bools, from_bools, integers, nulls_of
 from bireme.data import arrays
 from bireme.data.record import plain
 from bireme.data.types import INT32, STRING, to_arrow
-from bireme.errors import DomainFault, OutOfRoom, ValueTooLarge
+from bireme.errors import DomainFault, ValueTooLarge
 from bireme.plan.expr import Call
 
 Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
 
-_SERIES_MAX: Final = 1 << 24
 # Longer than any list.
 _FAR: Final = 1 << 40
 
@@ -149,7 +147,10 @@ def _matches(call: Call, args: list[pa.Array]) -> tuple[Elements, Bools]:
     """The elements, and which are equal to the value of their row, or NULL as it is."""
     lists = Elements(args[0], call.args[0].type)
     codes, wanted = codes_of([lists.values, args[1]], lists.kind)
-    return lists, (codes == wanted[lists.rows]) & (lists.there != nulls_of(args[1])[lists.rows])
+    match = codes == wanted[lists.rows]
+    if args[1].null_count or not lists.there.all():
+        match &= lists.there != nulls_of(args[1])[lists.rows]
+    return lists, match
 
 
 def _position(call: Call, args: list[pa.Array]) -> pa.Array:
@@ -243,26 +244,6 @@ def _grade_up(call: Call, args: list[pa.Array]) -> pa.Array:
     return list_array(to_arrow(call.type), pa.array(lists.places()[order] + 1), lists.lengths, lists.missing)
 
 
-# ------------------------------------------------------------------------------------- numbers, and texts
-
-
-def _series(is_open: bool) -> Callable[..., list[int]]:
-    def numbers(*bounds: int) -> list[int]:
-        start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
-        if step == 0:
-            return []
-        end = stop if is_open else stop + (1 if step > 0 else -1)
-        if len(range(start, end, step)) > _SERIES_MAX:
-            raise OutOfRoom(f"a list of more than {_SERIES_MAX} numbers; use the table function instead")
-        return list(range(start, end, step))
-
-    return numbers
-
-
-def _split(text: str, separator: str) -> list[str]:
-    return text.split(separator) if separator else list(text)
-
-
 FUNCTIONS: Final[dict[str, Evaluator]] = {
     "list_value": _list_value,
     "list_length": _length,
@@ -284,9 +265,4 @@ FUNCTIONS: Final[dict[str, Evaluator]] = {
     "flatten": _of_elements(_flatten),
     "list_sort": _sort,
     "list_grade_up": _grade_up,
-    "range": by_row(_series(is_open=True)),
-    "generate_series": by_row(_series(is_open=False)),
-    "string_split": by_row(_split),
-    "string_split_regex": by_row(split),
-    "regexp_extract_all": by_row(lambda text, pattern, group=0: all_matches(text, pattern, group)),
 }

@@ -78,6 +78,19 @@ def _character(pattern: str, token: re.Match[str], escapes: dict[str, str]) -> s
     return escapes.get(token["escape"] or "", token[0])
 
 
+def is_plain(pattern: str) -> bool:
+    """Whether RE2 finds the same matches: each certainly has a character, none asks for what is around it, and case
+    counts. DomainFault where it is no regular expression.
+    """
+    _compiled(pattern)
+    asks = any(
+        token["end"] or token[0] == "^" or (token["escape"] is not None and token["escape"] in "bBAz")
+        for token in _TOKEN.finditer(pattern)
+    )
+    blind = re.search(r"\(\?[a-zA-Z]*i", pattern) is not None
+    return not asks and not blind and not pc.match_substring_regex(pa.array([""]), pattern)[0].as_py()
+
+
 def all_matches(text: str, pattern: str, group: int) -> list[str | None]:
     """The group of that number in each match, None where it takes no part."""
     expression = _compiled(pattern)

@@ -21,6 +21,10 @@ def by_pattern(compute: Callable[[pa.Array, Sequence[Any]], pa.Array]) -> Evalua
     """A function of a text and what else is usually constant: once for all rows with the same other arguments."""
 
     def evaluate(call: Call, args: list[pa.Array]) -> pa.Array:
+        different = [pc.unique(array) for array in args[1:]]
+        if all(len(each) == 1 for each in different):
+            other = tuple([each[0].as_py() for each in different])
+            return _computed(compute, call, args[0], other)
         others = list(zip(*(array.to_pylist() for array in args[1:]), strict=True))
         groups: dict[tuple[Any, ...], list[int]] = {}
         for row, other in enumerate(others):
@@ -29,9 +33,8 @@ def by_pattern(compute: Callable[[pa.Array, Sequence[Any]], pa.Array]) -> Evalua
             return pa.array([], to_arrow(call.type))
         parts, order = [], []
         for other, rows in groups.items():
-            chosen = args[0] if len(groups) == 1 else args[0].take(pa.array(rows, pa.int64()))
-            gone = None in other
-            parts.append(pa.nulls(len(rows), to_arrow(call.type)) if gone else _computed(compute, chosen, other))
+            chosen = args[0].take(pa.array(rows, pa.int64()))
+            parts.append(_computed(compute, call, chosen, other))
             order.extend(rows)
         back = np.argsort(np.array(order, np.int64), kind="stable")
         return pa.concat_arrays(parts).take(pa.array(back))
@@ -40,8 +43,10 @@ def by_pattern(compute: Callable[[pa.Array, Sequence[Any]], pa.Array]) -> Evalua
 
 
 def _computed(
-    compute: Callable[[pa.Array, Sequence[Any]], pa.Array], texts: pa.Array, other: Sequence[Any]
+    compute: Callable[[pa.Array, Sequence[Any]], pa.Array], call: Call, texts: pa.Array, other: Sequence[Any]
 ) -> pa.Array:
+    if None in other:
+        return pa.nulls(len(texts), to_arrow(call.type))
     try:
         return compute(texts, other)
     except pa.ArrowInvalid as error:

@@ -57,7 +57,8 @@ def fixed(array: pa.Array, dtype: Any, per_value: int = 1) -> Numbers:
 
 
 def integers(array: pa.Array) -> Numbers:
-    """The whole numbers of a column of integers, decimals, dates, times, timestamps or truths."""
+    """The whole numbers of a column of integers, decimals, dates, times, timestamps or truths; where they lie as these
+    do, they are those of the column, and cannot be changed."""
     kind = array.type
     if pa.types.is_null(kind):
         return np.zeros(len(array), np.int64)
@@ -70,7 +71,7 @@ def integers(array: pa.Array) -> Numbers:
         large = kind.bit_width == 64 and bool((unsigned >> np.uint64(63)).any())
         values = unsigned.astype(object if large else np.int64)
     else:
-        values = fixed(array, f"<i{kind.bit_width // 8}").astype(np.int64)
+        values = fixed(array, f"<i{kind.bit_width // 8}").astype(np.int64, copy=array.null_count > 0)
     if array.null_count:
         values[nulls_of(array)] = 0
     return values
