@@ -89,6 +89,7 @@ def sections(options: argparse.Namespace) -> list[Section]:
         "expression": [lineitem],
         "tables": ["--data", str(data)],
         "strings": ["--data", str(data)],
+        "functions": ["--rows", str(options.rows // 50)],
         "join": ["--rows", str(options.rows // 10), "--probes", str(options.rows // 5 * 2)],
     }
     tiny = str(options.data / "tpch-sf0.01")
