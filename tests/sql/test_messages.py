@@ -119,7 +119,7 @@ WRONG = [
     ("SELECT * FROM ‹read_csv('x')›", Unsupported, "table function"),
     ("SELECT * FROM t ‹ASOF FULL JOIN v ON t.a >= v.a›", Unsupported, "ASOF FULL"),
     ("SELECT a FROM t TABLESAMPLE ‹150%›", ClauseFault, "from 0 to 100"),
-    ("SELECT a FROM t TABLESAMPLE ‹SYSTEM (3 ROWS)›", ClauseFault, "RESERVOIR"),
+    ("SELECT a FROM t TABLESAMPLE ‹BERNOULLI (3 ROWS)›", ClauseFault, "RESERVOIR"),
     ("SELECT a FROM t LIMIT ‹150›%", ClauseFault, "from 0 to 100"),
     ("SELECT a FROM t LIMIT ‹-1›%", ClauseFault, "from 0 to 100"),
     ("SELECT a FROM t WHERE a = ?", ArgumentFault, "no values are given"),

@@ -170,7 +170,7 @@ def test_an_unknown_argument_of_an_expression_is_refused_by_name(catalog: TableC
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT a FROM t TABLESAMPLE SYSTEM (3 ROWS)",
+        "SELECT a FROM t TABLESAMPLE BERNOULLI (3 ROWS)",
         "SELECT a FROM t TABLESAMPLE BUCKET (3)",
         "SELECT a FROM t ORDER BY a FETCH FIRST 10 PERCENT ROWS ONLY",
         "SELECT a FROM t ORDER BY a FETCH FIRST 2 ROWS WITH TIES",
