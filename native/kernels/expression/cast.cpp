@@ -338,7 +338,8 @@ void time_of_timestamp(Call& call) {
   const int64_t factor = call.node.numbers[0];
   const int64_t day = call.node.numbers[1];
   map_unary<int64_t, Out>(call, [factor, day](int64_t value) {
-    const int64_t ticks = value - floor_divide(value, day) * day;
+    const int64_t rest = value % day;
+    const int64_t ticks = rest < 0 ? rest + day : rest;
     return static_cast<Out>(factor > 0 ? ticks * factor : ticks / -factor);
   });
 }

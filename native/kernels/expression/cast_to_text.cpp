@@ -224,10 +224,10 @@ void write_timestamps(Call& call) {
   const int64_t ticks = ticks_a_second(type.unit);
   const int64_t a_day = 86'400 * ticks;
   write_rows<int64_t>(call, [=](int64_t value, char* at) {
-    const int64_t days = value / a_day - (value % a_day < 0 ? 1 : 0);
-    at = put_date(at, days);
+    const int64_t rest = value % a_day;
+    at = put_date(at, value / a_day - (rest < 0 ? 1 : 0));
     *at++ = ' ';
-    at = put_clock(at, (value - days * a_day) * (kSecond / ticks));
+    at = put_clock(at, (rest < 0 ? rest + a_day : rest) * (kSecond / ticks));
     return has_zone(type) ? put(at, "+00") : at;
   });
 }
