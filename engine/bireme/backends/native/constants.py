@@ -15,7 +15,10 @@ from bireme.plan.expr import Call, Expr, Interval, Literal
 _MICROSECONDS_A_DAY: Final = 86_400_000_000
 _INT64_MAX: Final = (1 << 63) - 1
 _FAILING: Final = "values that it has no result for"
+_FOREIGN: Final = "texts that are not ASCII"
 LEFT_OVER: Final = {
+    **dict.fromkeys(("lower", "upper", "ilike", "trim", "ltrim", "rtrim"), _FOREIGN),
+    **dict.fromkeys(("strip_accents", "nfc_normalize", "regexp_escape"), "letters that its kernel has no rule for"),
     "strftime": "years before 1 or after 9999",
     "strptime": "texts that do not fit the format",
     "last_day": "the farthest dates",
@@ -25,6 +28,8 @@ LEFT_OVER: Final = {
     "epoch_ns": "the farthest dates",
     "to_timestamp": _FAILING,
     **dict.fromkeys(("make_date", "make_time", "make_timestamp", "shift_left", "gcd", "lcm", "factorial"), _FAILING),
+    **dict.fromkeys(("lpad", "rpad", "repeat", "chr", "unhex", "from_base64", "hamming", "jaccard"), _FAILING),
+    **dict.fromkeys(("format", "printf", "url_decode", "decode"), _FAILING),
 }  # fmt: skip
 
 
@@ -102,6 +107,8 @@ FUNCTIONS: Final[dict[str, Callable[[Call], Parts | str]]] = {
     "strftime": _with_text(1),
     "strptime": _with_text(1),
     "try_strptime": _with_text(1, safe=True),
+    "format": _with_text(0),
+    "printf": _with_text(0),
     "time_bucket": _bucketed,
     "round": _rounded,
     "trunc": _rounded,

@@ -18,12 +18,6 @@ from bireme.plan.expr import Call, Case, Cast, Column, Expr, InList, Interval, L
 from bireme.plan.raises import may_raise
 
 _COMPARISONS: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct"})
-# Functions whose kernels leave some values to the reference, texts that are not ASCII or rows that fail (which it says
-# how); where they meet such, the program runs again without them.
-_PARTIAL: Final = frozenset({
-    "lower", "upper", "ilike", "trim", "ltrim", "rtrim", "strip_accents", "nfc_normalize", "regexp_escape", "lpad",
-    "rpad", "repeat", "chr", "unhex", "from_base64", "hamming", "jaccard", "format", "printf", "url_decode", "decode",
-})  # fmt: skip
 # Where the options of regular expressions are among the arguments, and what they are in a node's `numbers`.
 _REGEX_OPTIONS_PLACE: Final = {"regexp_matches": 2, "regexp_full_match": 2, "regexp_replace": 3, "regexp_extract": 3}
 _REGEX_OPTIONS: Final = {"i": 1, "s": 2, "l": 4, "g": 8}
@@ -128,8 +122,6 @@ class Lowering:
             raise Missing(expr, f"{name} runs in the reference backend")
         if name in constants.LEFT_OVER and not self._ascii_only:
             raise Missing(expr, f"{name} of {constants.LEFT_OVER[name]} runs in the reference backend")
-        if name in _PARTIAL and not self._ascii_only:
-            raise Missing(expr, f"{name} of what its kernel leaves out runs in the reference backend")
         special = _SPECIAL.get(name)
         if special is not None:
             return special(self, expr)
@@ -291,8 +283,6 @@ _SPECIAL: Final[dict[str, Callable[[Lowering, Call], int]]] = {
     "like": Lowering._pattern,
     "ilike": Lowering._pattern,
     "glob": Lowering._pattern,
-    "format": lambda lowering, expr: lowering._with_text(expr, 0, expr.args[1:]),
-    "printf": lambda lowering, expr: lowering._with_text(expr, 0, expr.args[1:]),
     "regexp_matches": Lowering._regex,
     "regexp_full_match": Lowering._regex,
     "regexp_extract": Lowering._regex,
