@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 
 import duckdb
 import pytest
-from support.two_engines import check, connect, session_over
+from support.two_engines import check
 
 import bireme as bm
 from bireme.errors import SyntaxFault, TypeFault, Unsupported
@@ -74,18 +73,6 @@ QUERIES = [
     "select list([]), max([]), min([null]) from n",
     "select unnest([]), unnest([null]), list_transform([], lambda x: x + 1), list_sum([]), array_to_string([], ',')",
 ]
-
-
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[duckdb.DuckDBPyConnection]:
-    with connect(*TABLES) as connection:
-        yield connection
-
-
-@pytest.fixture(scope="module", params=["native", "reference"])
-def session(request: pytest.FixtureRequest, oracle: duckdb.DuckDBPyConnection) -> Iterator[bm.Session]:
-    with session_over(oracle, request.param) as session:
-        yield session
 
 
 @pytest.mark.parametrize("query", QUERIES)

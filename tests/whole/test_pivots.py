@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import duckdb
 import pytest
 from support import null_tables
-from support.two_engines import check, connect, session_over
+from support.two_engines import check
 
 import bireme as bm
 from bireme.errors import BiremeError, ClauseFault, NameFault, SyntaxFault, TypeFault, Unsupported
@@ -58,17 +56,10 @@ QUERIES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[duckdb.DuckDBPyConnection]:
-    tables = [f"create table {name} {text}" for name, text in null_tables.TABLES.items()]
-    with connect(*tables, "create table e (a int, s varchar)") as connection:
-        yield connection
-
-
-@pytest.fixture(scope="module", params=["native", "reference"])
-def session(request: pytest.FixtureRequest, oracle: duckdb.DuckDBPyConnection) -> Iterator[bm.Session]:
-    with session_over(oracle, request.param) as session:
-        yield session
+TABLES = (
+    *(f"create table {name} {text}" for name, text in null_tables.TABLES.items()),
+    "create table e (a int, s varchar)",
+)
 
 
 @pytest.mark.parametrize("query", QUERIES)

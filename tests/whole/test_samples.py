@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import duckdb
 import pytest
 from support import null_tables
-from support.two_engines import check, connect, session_over
+from support.two_engines import check, session_over
 
 import bireme as bm
 
@@ -49,17 +47,11 @@ QUERIES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[duckdb.DuckDBPyConnection]:
-    tables = [f"create table {name} {text}" for name, text in null_tables.TABLES.items()]
-    with connect(*tables, "create table e (a int)", f"create table n as select range as i from range({ROWS})") as found:
-        yield found
-
-
-@pytest.fixture(scope="module", params=["native", "reference"])
-def session(request: pytest.FixtureRequest, oracle: duckdb.DuckDBPyConnection) -> Iterator[bm.Session]:
-    with session_over(oracle, request.param) as session:
-        yield session
+TABLES = (
+    *(f"create table {name} {text}" for name, text in null_tables.TABLES.items()),
+    "create table e (a int)",
+    f"create table n as select range as i from range({ROWS})",
+)
 
 
 def taken(session: bm.Session, text: str) -> list[int]:
