@@ -76,24 +76,11 @@ void bytes_in_digits_kernel(Call& call) {
 }
 
 template <int bits>
-void number_in_digits_kernel(Call& call) {
-  make_texts(call, [&call](int64_t row, TextWriter& writer) {
-    const uint64_t number = call.args[0]->at<uint64_t>(row);
-    const int count = std::max(1, (64 - std::countl_zero(number) + bits - 1) / bits);
-    char* out = writer.room(64);
-    for (int digit = count - 1; digit >= 0; --digit)
-      *out++ = kDigits[(number >> (digit * bits)) & ((1u << bits) - 1)];
-    return writer.keep_until(out);
-  });
-}
-
-template <int bits>
 void resolve_digits(Node& node, std::span<const Node* const>) {
   expect_args(node, 1);
   const Kind kind = node.arg_types[0].kind;
-  const bool is_number = kind == Kind::Int64 || kind == Kind::UInt64;
-  if ((!is_number && !is_string(kind)) || node.type.kind != Kind::String) no_kernel(node);
-  node.kernel = is_number ? number_in_digits_kernel<bits> : bytes_in_digits_kernel<bits>;
+  if (!is_string(kind) || node.type.kind != Kind::String) no_kernel(node);
+  node.kernel = bytes_in_digits_kernel<bits>;
 }
 
 constexpr int8_t kNone = -1;
