@@ -27,6 +27,11 @@ PROCESS_BYTES: Final = 150 * MIB
 _DEFAULT_BYTES_MIN: Final = 32 * MIB
 _SPILL_BYTES_MAX: Final = 1 << 40
 _COMPRESSIONS: Final = ("auto", "off", "lz4")
+# An event with what it names takes up to 600 bytes.
+_EVENT_BYTES: Final = 640
+_EVENT_SHARE: Final = 1 / 64
+_EVENT_COUNT_MIN: Final = 1024
+_EVENT_COUNT_MAX: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +110,7 @@ class Config:
     receive_bytes_max: int = 16 * MIB
     stall_seconds_max: float = 0.1
     deadlock_seconds_max: float = 5.0
-    event_count_max: int = 65_536
+    event_count_max: int = _EVENT_COUNT_MAX
     backend: str = "native"
     levers: Levers = Levers()
 
@@ -155,6 +160,7 @@ def config_from(
         spill_bytes_max=parse_bytes(spill) if spill is not None else _SPILL_BYTES_MAX,
         spill_compression=spill_compression or env.get("BIREME_SPILL_COMPRESSION") or "auto",
         pinned_bytes_max=parse_bytes(pinned) if pinned else 0,
+        event_count_max=_event_count(memory),
         backend=backend or env.get("BIREME_BACKEND") or "native",
         levers=_levers(levers if levers is not None else env.get("BIREME_LEVERS", "")),
     )
@@ -168,6 +174,11 @@ def _thread_count(argument: int | None, variable: str | None) -> int:
     if not variable.isdecimal():
         raise ConfigError(f"BIREME_THREADS must be a whole number, not {variable!r}")
     return int(variable)
+
+
+def _event_count(memory_bytes_max: int) -> int:
+    """Events are beside the limit, as all that Python keeps, so they are few where it is small."""
+    return max(_EVENT_COUNT_MIN, min(_EVENT_COUNT_MAX, int(memory_bytes_max * _EVENT_SHARE) // _EVENT_BYTES))
 
 
 def _usual_spill_folder(env: Mapping[str, str]) -> Path:

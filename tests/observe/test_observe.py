@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import NamedTuple, get_type_hints
 
 import pytest
 
+from bireme.config import config_from
 from bireme.data.ids import BatchId, EdgeId, EventId, PipelineId, QueryId, TaskId
 from bireme.data.tier import Tier
 from bireme.observe import event as events
 from bireme.observe.profile import Profile, profile_of
 from bireme.observe.progress import Progress
 from bireme.observe.recorder import Recorder
+from bireme.units import KIB, MIB, parse_bytes
 
 ONE, TWO = PipelineId(1), PipelineId(2)
 KINDS = [
@@ -41,6 +44,21 @@ def test_the_ring_forgets_the_oldest_and_counts_what_it_forgot() -> None:
     assert ids == [1, 2, 3, 4, 5]
     assert [(number, event.rows_in) for number, event in recorder.events()] == [(3, 2), (4, 3), (5, 4)]
     assert (recorder.count, recorder.forgotten) == (5, 2)
+
+
+@pytest.mark.parametrize("limit", ["1MiB", "128MiB", "512MiB"])
+def test_a_full_ring_takes_little_of_what_the_process_may_hold(limit: str) -> None:
+    recorder = Recorder(config_from(memory_limit=limit, environment={}).event_count_max)
+    tracemalloc.start()
+    try:
+        for number in range(40_000):
+            numbers = range(1_000_000 + number, 1_000_007 + number)
+            seconds = [float(number), number / 2, number / 3]
+            recorder.record(events.TaskEnded(QueryId(1), ONE, TaskId(number), "split", 0, *numbers, *seconds))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held <= max(parse_bytes(limit) / 64, 512 * KIB) + MIB / 4
 
 
 def test_a_listener_hears_its_query_only_and_only_until_it_is_forgotten() -> None:
