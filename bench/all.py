@@ -12,6 +12,7 @@ the exit code is then 1. Sections:
     shuffled    TPC-H at --scale with the rows of every table in random order
     hot         TPC-H at --scale from what each engine holds in memory
     levers      TPC-H at a tenth of the scale with each lever of bireme off, and with none
+    tpcds       the 99 TPC-DS queries at a tenth of the scale
     clickbench  ClickBench's questions over --rows rows
     h2o         db-benchmark's groupings and joins over --rows rows
     heavy       five queries at --scale whose state is far larger than 512 MB, under that limit
@@ -75,6 +76,11 @@ def sections(options: argparse.Namespace) -> list[Section]:
         ),
         Section("hot", f"TPC-H at scale {options.scale:g}, from memory", tpch(options.scale, PEERS, "--hot")),
         Section("levers", f"TPC-H at scale {small:g}, levers of bireme off", tpch(small, levers)),
+        Section(
+            "tpcds",
+            f"TPC-DS at scale {small:g}, from Parquet",
+            script("tpcds.py", "--scale", f"{small:g}", *harness),
+        ),
         Section("clickbench", f"ClickBench, {options.rows:,} rows", script("clickbench.py", *rows)),
         Section("h2o", f"db-benchmark, {options.rows:,} rows", script("dbbench.py", *rows)),
     ]
