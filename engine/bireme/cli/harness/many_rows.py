@@ -146,15 +146,28 @@ def _common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     kinds = one, other
     if any(pa.types.is_floating(kind) for kind in kinds):
         return pa.float64()
-    if any(pa.types.is_decimal(kind) for kind in kinds):
-        return pa.decimal256(60, max(kind.scale if pa.types.is_decimal(kind) else 0 for kind in kinds))
     if one.equals(other) and not pa.types.is_dictionary(one):
         return one
+    if any(pa.types.is_decimal(kind) for kind in kinds):
+        return _decimal_of(*map(_digits, kinds))
     if _is_text(one):
         return pa.large_string()
     if all(map(pa.types.is_integer, kinds)):
-        return pa.decimal256(40, 0)
+        return _decimal_of(*map(_digits, kinds)) if pa.uint64() in kinds else pa.int64()
     return other if pa.types.is_null(one) else one
+
+
+def _digits(kind: pa.DataType) -> tuple[int, int]:
+    """Digits before and behind the point that values of a type have at the most."""
+    if pa.types.is_decimal(kind):
+        return kind.precision - kind.scale, kind.scale
+    return (20, 0) if pa.types.is_integer(kind) else (0, 0)
+
+
+def _decimal_of(one: tuple[int, int], other: tuple[int, int]) -> pa.DataType:
+    # Those of 256 bits take many times as long to cast and to compare.
+    digits, scale = max(one[0], other[0]), max(one[1], other[1])
+    return pa.decimal128(38, scale) if digits + scale <= 38 else pa.decimal256(76, scale)
 
 
 def _is_text(kind: pa.DataType) -> bool:
