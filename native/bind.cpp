@@ -22,6 +22,7 @@ void bind_scan(nb::module_& module);
 void bind_sort(nb::module_& module);
 void bind_spill(nb::module_& module);
 void bind_take(nb::module_& module);
+void bind_window(nb::module_& module);
 
 namespace {
 
@@ -72,4 +73,5 @@ NB_MODULE(_kernels, module) {
   bireme::bind_sort(module);
   bireme::bind_spill(module);
   bireme::bind_take(module);
+  bireme::bind_window(module);
 }

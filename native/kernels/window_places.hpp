@@ -1,7 +1,6 @@
 // Where each row stands in its window: what ranking functions and counts of partitions are made of.
 //
-// Rule: keys are those of the partition, then those of the order; equality is that of sorting, so NULL equals
-// NULL and NaN equals NaN. Rows with equal keys are numbered as they come.
+// Rule: keys, and the order of rows, are those of `window_runs`.
 #pragma once
 
 #include <vector>

@@ -162,14 +162,12 @@ class NativeKernels:
         return windows.fallbacks(calls)
 
     def window(self, batch: pa.RecordBatch, schema: Schema, calls: Sequence[WindowCall]) -> list[pa.Array]:
-        native = [call for call in calls if windows.is_native(call)]
-        others = [call for call in calls if not windows.is_native(call)]
-
         def evaluate(exprs: Sequence[Expr]) -> pa.RecordBatch:
             names = [f"k{index}" for index in range(len(exprs))]
             return self.program(schema, predicate=None, exprs=exprs, names=names).run(batch)
 
-        values = dict(zip(native, windows.places_of_windows(native, evaluate), strict=True))
+        values = windows.native_values(calls, evaluate)
+        others = [call for call in calls if call not in values]
         if others:
             values |= zip(others, self._reference().window(batch, schema, others), strict=True)
         return [values[call] for call in calls]

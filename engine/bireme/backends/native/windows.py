@@ -1,4 +1,6 @@
-"""Window functions in C++ where all they need is the place of a row in its window; others run in the reference backend.
+"""Window functions in C++: those that need only the place of a row in its window; others are in `window_frames`.
+
+What neither has runs in the reference backend.
 
 Rule: calls with one partition and order share one sort, and a count of whole partitions takes any order.
 """
@@ -11,7 +13,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from bireme.backends.native import _kernels
+from bireme.backends.native import _kernels, window_frames
 from bireme.backends.native.joins import has_order
 from bireme.data import arrays
 from bireme.data.types import to_arrow
@@ -28,7 +30,7 @@ _RANKINGS: Final = {
 }
 _COUNTS: Final = {WHOLE_PARTITION: ("partition_rows",), UP_TO_PEERS: ("rows_up_to_peers",)}
 
-Evaluate = Callable[[Sequence[Expr]], pa.RecordBatch]
+Evaluate = window_frames.Evaluate
 Beginnings = Callable[[pa.RecordBatch], tuple[arrays.Flags, arrays.Flags]]
 
 
@@ -47,8 +49,16 @@ def _places(call: WindowCall) -> tuple[str, ...]:
 
 def fallbacks(calls: Sequence[WindowCall]) -> tuple[str, ...]:
     """Which functions of a step are left to the reference backend: one line, or none."""
-    names = sorted({call.call.function for call in calls if not is_native(call)})
+    names = sorted({call.call.function for call in calls if not is_native(call) and not window_frames.is_native(call)})
     return (f"window functions in the reference backend: {', '.join(names)}",) if names else ()
+
+
+def native_values(calls: Sequence[WindowCall], evaluate: Evaluate) -> dict[WindowCall, pa.Array]:
+    """The values of the calls that kernels compute, in the order of the rows; `evaluate` computes what they take."""
+    placed = [call for call in calls if is_native(call)]
+    framed = [call for call in calls if not is_native(call) and window_frames.is_native(call)]
+    found = dict(zip(placed, places_of_windows(placed, evaluate), strict=True))
+    return found | window_frames.values_of_frames(framed, evaluate)
 
 
 def places_of_windows(calls: Sequence[WindowCall], evaluate: Evaluate) -> list[pa.Array]:
