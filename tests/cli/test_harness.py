@@ -83,6 +83,18 @@ def test_a_key_that_is_not_shown_decides_too(tmp_path: Path) -> None:
     assert "missing" in str(_verdict(query, pa.table({"k": ["d", "a", "e"]}), tmp_path))
 
 
+@pytest.mark.parametrize("key", ["c", "2", "c + 0"])
+@pytest.mark.parametrize(("second", "right"), [(("d", -5), True), (("e", -3), False)])
+def test_keys_are_names_and_numbers_of_what_is_shown(
+    key: str, second: tuple[str, int], right: bool, tmp_path: Path
+) -> None:
+    """`c` here is the sum, of which the rows of `t` that have such a name know nothing; -5 is there twice."""
+    query = f"select k, -sum(c) as c from t group by k order by {key} limit 1"
+    if key == "c + 0":
+        query = f"select k, -sum(t.c) as d from t group by k order by {key.replace('c', 'd')} limit 1"
+    assert (_verdict(query, _rows(second), tmp_path) is None) is right
+
+
 # ------------------------------------------------------------------------------------------------------ whole runs
 
 

@@ -55,7 +55,7 @@ def limited(sql: str) -> Limited | None:
     if not isinstance(tree, exp.Select) or tree.args.get("limit") is None:
         return None
     order = tree.args.get("order")
-    keys = [] if order is None else [key.this for key in order.expressions]
+    keys = [] if order is None else [_key_of(tree, key.this) for key in order.expressions]
     limit, offset = _count(tree.args["limit"]), _count(tree.args.get("offset"))
     keyed = tree.select(*[exp.alias_(key.copy(), f"{_KEY}{index}") for index, key in enumerate(keys)])
     keyed.set("offset", None)
@@ -63,6 +63,17 @@ def limited(sql: str) -> Limited | None:
     keyed.set("limit", None)
     keyed.set("order", None)
     return Limited(first, keyed.sql("duckdb"), len(keys), offset, limit)
+
+
+def _key_of(tree: exp.Select, key: exp.Expr) -> exp.Expr:
+    """What a key stands for in the list of columns: a name or number there goes before the columns of tables."""
+    if isinstance(key, exp.Column) and not key.table:
+        named = (column for column in tree.selects if isinstance(column, exp.Alias) and column.alias == key.name)
+        return next(named, key).unalias()
+    if isinstance(key, exp.Literal) and key.is_int:
+        column = tree.selects[int(key.name) - 1]
+        return key if isinstance(column, exp.Star) else column.unalias()
+    return key
 
 
 def _count(node: exp.Expression | None) -> int:
