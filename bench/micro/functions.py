@@ -22,7 +22,8 @@ TABLE = """
         (i * 31)::varchar as ns, (i * 0.731)::double::varchar as xs, date '1992-01-01' + (i % 9000)::int as d,
         timestamp '1992-01-01' + to_seconds(i * 977) as ts, (date '1992-01-01' + (i % 9000)::int)::varchar as ds,
         (timestamp '1992-01-01' + to_seconds(i * 977))::varchar as tss, [i, i + 1, i % 7] as l,
-        ('x' || i)::blob as b, time '00:00:00' + to_seconds(i % 86400) as ti, i % 2 = 0 as bo, to_seconds(i) as iv
+        ('x' || i)::blob as b, time '00:00:00' + to_seconds(i % 86400) as ti, i % 2 = 0 as bo, to_seconds(i) as iv,
+        '{"id": ' || i || ', "who": {"name": "Some \\"one\\"", "ages": [1, 2.5, ' || i % 90 || ']}}' as js
     from range({rows}) r(i)
 """
 EXPRESSIONS = (
@@ -43,6 +44,7 @@ EXPRESSIONS = (
     "repeat(ns, 3)", "md5(s)", "sha256(s)", "hash(s)", "hex(s)", "to_base64(b)", "levenshtein(s, 'Some text 5')",
     "jaccard(s, 'Some text')", "translate(s, 'aeiou', '12345')", "strip_accents(s)", "printf('%d-%s', i, s)",
     "format('{}-{}', i, s)", "s like '%text%more%'", "s glob 'Some*'",
+    "js->'who'", "js->>'$.who.name'", "js->>'$.who.ages[2]'", "json_valid(js)", "json_type(js, '$.id')", "json(js)",
     # numbers
     "round(x, 2)", "sqrt(x)", "power(x, 2)", "i % 7", "dec / 3", "cbrt(x)", "i & 255", "i << 2", "bit_count(i)",
     "gcd(i, 12)", "factorial(i % 10)", "to_hex(i)", "greatest(i, k)", "case when i % 2 = 0 then s else ns end",

@@ -93,6 +93,7 @@ std::span<const Function> text_code_functions();
 std::span<const Function> text_distance_functions();
 std::span<const Function> text_spelling_functions();
 std::span<const Function> template_functions();
+std::span<const Function> json_functions();
 std::span<const Function> regex_functions();
 std::span<const Function> temporal_functions();
 std::span<const Function> cast_functions();

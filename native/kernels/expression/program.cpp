@@ -16,7 +16,7 @@ const Function* find_function(const std::string& name) {
   for (const auto family :
        {arithmetic_functions(), comparison_functions(), logic_functions(), string_functions(),
          text_part_functions(), text_code_functions(), text_distance_functions(), text_spelling_functions(),
-         template_functions(), regex_functions(), temporal_functions(), cast_functions(), math_functions(),
+         template_functions(), json_functions(), regex_functions(), temporal_functions(), cast_functions(), math_functions(),
          integer_functions(), date_functions(), epoch_functions(), time_format_functions(),
          time_parse_functions()}) {
     for (const Function& function : family) {

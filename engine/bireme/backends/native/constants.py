@@ -30,6 +30,8 @@ LEFT_OVER: Final = {
     **dict.fromkeys(("make_date", "make_time", "make_timestamp", "shift_left", "gcd", "lcm", "factorial"), _FAILING),
     **dict.fromkeys(("lpad", "rpad", "repeat", "chr", "unhex", "from_base64", "hamming", "jaccard"), _FAILING),
     **dict.fromkeys(("format", "printf", "url_decode", "decode"), _FAILING),
+    **dict.fromkeys(("json", "json_checked", "json_extract", "json_extract_string", "json_value"), _FAILING),
+    **dict.fromkeys(("json_type", "json_array_length", "json_exists"), _FAILING),
 }  # fmt: skip
 
 

@@ -229,6 +229,8 @@ def if_(node: Node, context: Context) -> Expr:
 def cast(safe: bool) -> Callable[[Node, Context], Expr]:
     def bind_cast(node: Node, context: Context) -> Expr:
         to = node.args["to"]
+        if to.__class__ is exp.DataType and to.args["this"] is exp.DType.JSON:
+            return _json(part(node, "this", context), safe)
         try:
             kind = data_type(to)
         except Unsupported as error:
@@ -237,6 +239,15 @@ def cast(safe: bool) -> Callable[[Node, Context], Expr]:
         return functions.cast(part(node, "this", context), kind, safe)
 
     return bind_cast
+
+
+def _json(value: Expr, safe: bool) -> Expr:
+    """A text in JSON stays a text, and is well formed from here on."""
+    if value.type is not STRING:
+        raise Unsupported(f"only texts can be read as JSON, not {value.type}")
+    if not safe:
+        return functions.scalar("json_checked", [value])
+    return functions.case([(functions.scalar("json_valid", [value]), value)], None)
 
 
 _COMPARISONS: Final[dict[type[Node], str]] = {
@@ -281,6 +292,8 @@ HANDLERS: Final[dict[type[Node], Handler]] = {
         binary,
         _BINARY,
     ),
+    exp.JSONExtract: (binary("json_extract"), _BINARY | {"only_json_types"}),
+    exp.JSONExtractScalar: (binary("json_extract_string"), _BINARY | {"only_json_types", "scalar_only"}),
     exp.BitwiseNot: (unary("bitwise_not"), _THIS),
     exp.Div: (binary("divide"), _BINARY | {"typed", "safe"}),
     exp.DPipe: (binary("concat_op"), _BINARY | {"safe"}),

@@ -25,9 +25,14 @@ from bireme.frontend.sql.lexemes import TOO_DEEP
 DIALECT: Final = "duckdb"
 
 
+def _as_written(path: exp.Expr | None) -> exp.Expr | None:
+    return path
+
+
 def _duckdb() -> Dialect:
     dialect = Dialect.get_or_raise(DIALECT)
-    dialect.INDEX_OFFSET = 0  # positions in lists stay as they were written
+    dialect.INDEX_OFFSET = 0  # positions in lists stay as they were written, and so do paths
+    vars(dialect)["to_json_path"] = _as_written
     return dialect
 
 

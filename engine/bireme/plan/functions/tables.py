@@ -13,6 +13,7 @@ from bireme.plan.functions import (
     arithmetic,
     comparison,
     encodings,
+    json,
     lambdas,
     list_parts,
     list_summaries,
@@ -32,7 +33,19 @@ from bireme.records import dataclass
 _OF_LISTS: Final = (lambdas, list_parts, list_summaries, lists)
 _SCALARS: Final[dict[str, ScalarFunction]] = {
     name: function
-    for family in (arithmetic, comparison, encodings, *_OF_LISTS, numeric, order_keys, paths, structs, temporal, text)
+    for family in (
+        arithmetic,
+        comparison,
+        encodings,
+        json,
+        *_OF_LISTS,
+        numeric,
+        order_keys,
+        paths,
+        structs,
+        temporal,
+        text,
+    )
     for function in family.FUNCTIONS
     for name in (function.name, *function.aliases)
 }
