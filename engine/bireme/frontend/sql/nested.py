@@ -20,6 +20,7 @@ from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.frontend.sql.table_functions import checked_list
 from bireme.plan import functions
 from bireme.plan.expr import Column, Expr, Literal, ScalarSubquery
+from bireme.plan.functions import maps
 from bireme.plan.functions.lists import element
 from bireme.plan.relation import Aggregate, Project, Sort
 from bireme.plan.tree import substitute, walk
@@ -53,6 +54,23 @@ def _rows(query_node: Node, context: Context) -> Expr:
     return functions.scalar("coalesce", (collected, functions.cast(functions.scalar("list_value", ()), call.type)))
 
 
+def map_of_pairs(node: Node, context: Context) -> Expr:
+    """`MAP {key: value, …}`."""
+    pairs = node.args["this"]
+    keys, values = [], []
+    for pair in pairs.args.get("expressions") or []:
+        if pair.__class__ is not exp.PropertyEQ:
+            raise SyntaxFault("MAP takes pairs, as in MAP {'a': 1}")
+        keys.append(part(pair, "this", context))
+        values.append(part(pair, "expression", context))
+    return maps.literal(keys, values)
+
+
+def map_of_lists(node: Node, context: Context) -> Expr:
+    """`map(keys, values)`, which the parser knows."""
+    return functions.scalar("map", [part(node, name, context) for name in ("keys", "values") if node.args.get(name)])
+
+
 def bracket(node: Node, context: Context) -> Expr:
     """`list[i]` and `list[from:to]`."""
     places = node.args.get("expressions") or []
@@ -61,8 +79,7 @@ def bracket(node: Node, context: Context) -> Expr:
     value = part(node, "this", context)
     place = places[0]
     if place.__class__ is not exp.Slice:
-        function = "struct_extract" if value.type.kind is t.Kind.STRUCT else "list_extract"
-        return functions.scalar(function, (value, context.bind(place)))
+        return functions.scalar(_EXTRACTS.get(value.type.kind, "list_extract"), (value, context.bind(place)))
     check_arguments(place, {"this", "expression", "step"})
     step = place.args.get("step")
     first, last = place.args.get("this"), place.args.get("expression")
@@ -108,6 +125,7 @@ def contained_by(node: Node, context: Context) -> Expr:
     return functions.scalar("list_has_all", (part(node, "expression", context), part(node, "this", context)))
 
 
+_EXTRACTS: Final = {t.Kind.STRUCT: "struct_extract", t.Kind.MAP: "map_extract_value"}
 _BOTH: Final = frozenset({"this", "expression"})
 HANDLERS: Final[dict[type[Node], Handler]] = {
     exp.ArrayOverlaps: (binary("list_has_any"), _BOTH),
@@ -115,5 +133,7 @@ HANDLERS: Final[dict[type[Node], Handler]] = {
     exp.ArrayContainedBy: (contained_by, _BOTH),
     exp.Array: (array, frozenset({"expressions", "value_constructor"})),
     exp.Explode: (unnest, frozenset({"this"})),
+    exp.Map: (map_of_lists, frozenset({"keys", "values"})),
+    exp.ToMap: (map_of_pairs, frozenset({"this"})),
     exp.Bracket: (bracket, frozenset({"this", "expressions"})),
 }

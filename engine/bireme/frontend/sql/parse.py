@@ -125,6 +125,8 @@ def parse(text: str, dialect: str = DIALECT) -> Parsed:
         raise SyntaxFault("one query at a time: remove what follows the semicolon", text=text)
     if _COMPLEMENT in kinds:
         _widen_complements(statements[0])
+    if TokenType.MAP in kinds:
+        _narrow_maps(statements[0])
     return Parsed(statements[0], text, tokens)
 
 
@@ -138,6 +140,18 @@ def _widen_complements(tree: exp.Expr) -> None:
             complement.replace(complement.args["this"])
             whole.replace(complement)
             complement.set("this", whole)
+
+
+def _narrow_maps(tree: exp.Expr) -> None:
+    """`MAP {…}[key]` is a part of a map, though the parser makes a map of a part."""
+    for whole in list(tree.find_all(exp.ToMap)):
+        outer = pairs = whole.args["this"]
+        while pairs.__class__ is exp.Bracket:
+            innermost, pairs = pairs, pairs.args["this"]
+        if outer is not pairs:
+            whole.replace(outer)
+            innermost.set("this", whole)
+            whole.set("this", pairs)
 
 
 def _translate(text: str, dialect: str) -> str:

@@ -11,6 +11,7 @@ from bireme.data.types import DataType, Field, Kind
 from bireme.errors import Unsupported
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.plan import functions
+from bireme.plan.functions.maps import map_of
 
 _D: Final = exp.DType
 _PLAIN: Final[dict[Any, DataType]] = {
@@ -38,6 +39,8 @@ def data_type(node: Node) -> DataType:
         return DataType(Kind.LIST, children=(Field("item", data_type(parameters[0])),))
     if name is _D.STRUCT and parameters:
         return DataType(Kind.STRUCT, children=tuple([_field(parameter) for parameter in parameters]))
+    if name is _D.MAP and parameters and len(parameters) == 2:
+        return map_of(*map(data_type, parameters))
     if not isinstance(name, exp.DType) or not all(
         parameter.__class__ is exp.DataTypeParam for parameter in parameters or ()
     ):

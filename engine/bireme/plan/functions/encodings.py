@@ -53,9 +53,11 @@ def type_name(kind: DataType) -> str:
             return "TIMESTAMP WITH TIME ZONE"
         case Kind.STRUCT if is_row(kind):
             return f"TUPLE({', '.join(type_name(child.type) for child in kind.children)})"
-        case Kind.STRUCT | Kind.MAP:
+        case Kind.MAP:
+            return f"MAP({', '.join(type_name(child.type) for child in kind.children)})"
+        case Kind.STRUCT:
             fields = ", ".join(f"{child.name} {type_name(child.type)}" for child in kind.children)
-            return f"{kind.kind.name}({fields})"
+            return f"STRUCT({fields})"
     return str(kind).upper()
 
 

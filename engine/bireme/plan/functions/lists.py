@@ -252,7 +252,7 @@ FUNCTIONS: Final = (
     ScalarFunction(
         "list_value", list_value, ("list_value(any, …) → list",), "A list of values.", ("list_pack",), NullRule.NEVER
     ),
-    _of_list("list_length", "How many elements the list has.", lambda _: INT64, "array_length", "cardinality"),
+    _of_list("list_length", "How many elements the list has.", lambda _: INT64, "array_length"),
     _of_list("list_distinct", "The different elements that are not NULL.", _same_list, "array_distinct", ordered=True),
     _of_list(
         "list_unique", "How many different elements there are.", lambda _: UINT64, "array_unique",
@@ -285,7 +285,7 @@ FUNCTIONS: Final = (
     _pair("list_intersect", "The different elements that are in both.", None, "array_intersect"),
     ScalarFunction(
         "list_extract", list_extract, ("list_extract(list, bigint)",), "The element at a position.",
-        ("list_element", "array_extract", "element_at"), NullRule.ADDS,
+        ("list_element", "array_extract"), NullRule.ADDS,
     ),
     ScalarFunction(
         "list_slice", list_slice, ("list_slice(list, bigint, bigint) → list",),

@@ -18,6 +18,7 @@ from bireme.plan.functions import (
     list_parts,
     list_summaries,
     lists,
+    maps,
     numeric,
     order_keys,
     paths,
@@ -39,6 +40,7 @@ _SCALARS: Final[dict[str, ScalarFunction]] = {
         encodings,
         json,
         *_OF_LISTS,
+        maps,
         numeric,
         order_keys,
         paths,
@@ -94,19 +96,17 @@ def _unknown(name: str) -> NameFault:
         return NameFault(f"{lowered} is an aggregate and cannot stand here; use it in SELECT, HAVING or ORDER BY")
     if lowered in _WINDOWS:
         return NameFault(f"{lowered} is a window function; write {lowered}(…) over (…)")
-    if lowered in _OF_MAPS:
-        return NameFault(f"{lowered} is not offered, as there are no maps; {_OF_MAPS[lowered]}")
+    if lowered in _INSTEAD:
+        return NameFault(f"{lowered} is not offered; {_INSTEAD[lowered]}")
     near = suggest(lowered, [entry for entry in (*_SCALARS, *_OVER) if entry[0].isalpha()])
     return NameFault(f'there is no function "{lowered}"{near}')
 
 
 _COUNTED: Final = "group by the value and take count(*)"
-_OF_MAPS: Final = {
+_INSTEAD: Final = {
     "histogram": _COUNTED,
     "histogram_exact": _COUNTED,
     "list_histogram": "group what unnest gives by its value and take count(*)",
-    "map": "write a struct, as in {'a': 1}, or two lists",
-    "map_from_entries": "write a list of structs",
 }
 
 
