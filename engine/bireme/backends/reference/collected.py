@@ -7,6 +7,8 @@ then in memory.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 
@@ -15,9 +17,12 @@ from bireme.backends.reference.row_groups import Groups
 from bireme.backends.reference.vectors import Bools, fixed, nulls_of
 from bireme.data import arrays
 from bireme.data.types import to_arrow
-from bireme.errors import ValueTooLarge
+from bireme.errors import TooMuchAtOnce, ValueTooLarge
 from bireme.plan.physical import AggregateStep
 from bireme.units import format_bytes
+
+# Of all lists of a column together.
+_ELEMENTS_MAX: Final = (1 << 31) - 1
 
 
 def partial(step: AggregateStep, arg: pa.Array, groups: Groups, position: int) -> list[pa.Array]:
@@ -66,6 +71,12 @@ def _joined(parts: list[pa.Array]) -> pa.Array:
         parts.clear()
 
 
+def check_elements(count: int) -> None:
+    """Raises TooMuchAtOnce where the lists of a column would have so many elements that Arrow has no room for them."""
+    if count > _ELEMENTS_MAX:
+        raise TooMuchAtOnce(f"the lists of some rows have {count} elements, and Arrow has room for {_ELEMENTS_MAX}")
+
+
 def lengths_of(lists: pa.Array) -> Rows:
     """How many values each list has; 0 for NULL."""
     offsets = arrays.to_numpy(lists.offsets).astype(np.int64)
@@ -75,7 +86,9 @@ def lengths_of(lists: pa.Array) -> Rows:
 
 def list_array(kind: pa.DataType, values: pa.Array, lengths: Rows, missing: Bools) -> pa.Array:
     """A column of lists that take so many of `values` each, one after the other."""
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    ends = np.cumsum(lengths)
+    check_elements(int(ends[-1]) if len(ends) else 0)
+    offsets = np.concatenate([[0], ends]).astype(np.int32)
     mask = arrays.from_numpy(missing) if missing.any() else None
     return pa.ListArray.from_arrays(arrays.from_numpy(offsets), values, type=kind, mask=mask)
 

@@ -114,11 +114,11 @@ def repeated(value: Any, kind: DataType, rows: int) -> pa.Array:
         return from_floats(np.full(rows, value, np.float64), np.zeros(rows, np.bool_), kind)
     if kind.is_integer and value < INT64_BOUND:
         return from_integers(np.full(rows, value, np.int64), np.zeros(rows, np.bool_), kind, str)
-    one = _text(value) if kind is STRING else from_values([value], kind)
+    one = text_array(value) if kind is STRING else from_values([value], kind)
     return pa.repeat(one[0], rows)
 
 
-def _text(value: str) -> pa.Array:
+def text_array(value: str) -> pa.Array:
     """A column of one text, without what pyarrow loads to make one of Python values (`data.arrays`)."""
     content = value.encode()
     ends = pa.py_buffer(np.array([0, len(content)], np.int32))
