@@ -7,22 +7,17 @@ then in memory.
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 import pyarrow as pa
 
 from bireme.backends.reference.keys import Rows
 from bireme.backends.reference.row_groups import Groups
-from bireme.backends.reference.vectors import Bools, fixed, nulls_of
+from bireme.backends.reference.vectors import Bools, check_elements, fixed, nulls_of
 from bireme.data import arrays
 from bireme.data.types import to_arrow
-from bireme.errors import TooMuchAtOnce, ValueTooLarge
+from bireme.errors import ValueTooLarge
 from bireme.plan.physical import AggregateStep
 from bireme.units import format_bytes
-
-# Of all lists of a column together.
-_ELEMENTS_MAX: Final = (1 << 31) - 1
 
 
 def partial(step: AggregateStep, arg: pa.Array, groups: Groups, position: int) -> list[pa.Array]:
@@ -69,12 +64,6 @@ def _joined(parts: list[pa.Array]) -> pa.Array:
         raise fault from error
     finally:
         parts.clear()
-
-
-def check_elements(count: int) -> None:
-    """Raises TooMuchAtOnce where the lists of a column would have so many elements that Arrow has no room for them."""
-    if count > _ELEMENTS_MAX:
-        raise TooMuchAtOnce(f"the lists of some rows have {count} elements, and Arrow has room for {_ELEMENTS_MAX}")
 
 
 def lengths_of(lists: pa.Array) -> Rows:

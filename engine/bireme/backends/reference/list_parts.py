@@ -10,10 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bireme.backends.allowance import ask
-from bireme.backends.reference.collected import check_elements
 from bireme.backends.reference.elements import BYTES_AN_ELEMENT, Elements, lists_of, spread
 from bireme.backends.reference.row_groups import picked
-from bireme.backends.reference.vectors import Bools, bools, floats, from_floats, integers
+from bireme.backends.reference.vectors import Bools, bools, check_elements, floats, from_floats, integers
 from bireme.data.record import plain
 from bireme.errors import DomainFault, ValueTooLarge
 from bireme.plan.expr import Call
@@ -94,20 +93,21 @@ class _Vectors:
             )
         self.counts = np.where(self.missing, 0, one.lengths)
         self.one, self.other = self._numbers(one), self._numbers(other)
+        self._rows = one.rows[~self.missing[one.rows]] if self.missing.any() else one.rows
 
     def _numbers(self, lists: Elements) -> Doubles:
-        counted = ~self.missing[lists.rows]
-        if not lists.there[counted].all():
+        numbers, there = floats(lists.values), lists.there
+        if self.missing.any():
+            counted = ~self.missing[lists.rows]
+            numbers, there = numbers[counted], there[counted]
+        if not there.all():
             raise DomainFault("a vector holds no NULL")
-        return floats(lists.values)[counted]
+        return numbers
 
     def sums(self, values: Doubles) -> Doubles:
-        """The sum of the values of each pair."""
-        filled = self.counts > 0
-        total = np.zeros(len(self.counts))
-        if len(values):
-            total[filled] = np.add.reduceat(values, (np.cumsum(self.counts) - self.counts)[filled])
-        return total
+        """The sum of the values of each pair, from first to last."""
+        sums: Doubles = np.asarray(np.bincount(self._rows, values, len(self.counts)), np.float64)
+        return sums
 
 
 def _of_vectors(compute: Callable[[_Vectors], Doubles], *, is_of_some: bool = False) -> Evaluator:

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from bireme.backends.allowance import ask
-from bireme.backends.reference.collected import check_elements, list_array
+from bireme.backends.reference.collected import list_array
 from bireme.backends.reference.elements import BYTES_AN_ELEMENT, Elements, spread
 from bireme.backends.reference.keys import Rows
-from bireme.backends.reference.vectors import Numbers, any_null, bools, integers, magnitude, widened
+from bireme.backends.reference.vectors import Numbers, any_null, bools, check_elements, integers, magnitude, widened
 from bireme.data import arrays
 from bireme.data.types import to_arrow
 from bireme.errors import ValueTooLarge

@@ -6,6 +6,7 @@ What is written is in `plan.functions.texts` and `conversion`; Arrow puts the pa
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -32,8 +33,13 @@ _BLANK: Final = r"[\x09-\x0d\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{202
 _QUOTED: Final = rf"""^$|^{_BLANK}|{_BLANK}$|^(?i:null)$|['"\\,:()\[\]{{}}=]"""
 # What has none of that.
 _PLAIN: Final = frozenset({Kind.BOOL, Kind.FLOAT32, Kind.FLOAT64, Kind.DECIMAL, Kind.DATE})
+_QUOTE, _BACKSLASH = b"'\\"
+_IS_MARK: Final = np.isin(np.arange(256), list(b"'\"\\,:()[]{}="))
+# A blank, or a part of a character that may be one.
+_IS_ODD_END: Final = np.isin(np.arange(256), [*range(9, 14), *range(28, 33), *range(128, 256)])
 _MICROSECONDS: Final = 1_000
 _A_SECOND: Final = 1_000_000
+_PAIRS_MAX: Final = 100
 
 
 def is_written_here(kind: DataType) -> bool:
@@ -95,22 +101,55 @@ def _shown(values: pa.Array, kind: DataType, write: Write) -> pa.Array:
 
 def _in_quotes(texts: pa.Array) -> pa.Array:
     """Those quoted that could be read as something else."""
-    wanted = pc.match_substring_regex(texts, _QUOTED)
-    if not arrays.is_true(wanted).any():
+    content, bounds = _bytes_of(texts)
+    wanted = _need_quotes(texts, content, bounds)
+    if not wanted.any():
         return texts
-    escaped = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), "'", "\\'")
-    return pc.if_else(wanted, _joined("'", escaped, "'"), texts)
+    escaped = texts
+    for byte, spelt in ((_BACKSLASH, "\\\\"), (_QUOTE, "\\'")):
+        if (content == byte).any():
+            escaped = pc.replace_substring(escaped, chr(byte), spelt)
+    in_quotes = _joined("'", escaped, "'")
+    return in_quotes if wanted.all() else pc.if_else(arrays.from_numpy(wanted), in_quotes, texts)
+
+
+def _bytes_of(texts: pa.Array) -> tuple[Numbers, Numbers]:
+    """All bytes of a column, and where in these each text begins, and the last one ends."""
+    _, ends, content = texts.buffers()
+    if len(texts) == 0 or ends is None:
+        return np.empty(0, np.uint8), np.zeros(1, np.int64)
+    bounds = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    return np.frombuffer(content or b"", np.uint8)[bounds[0] : bounds[-1]], bounds - bounds[0]
+
+
+def _need_quotes(texts: pa.Array, content: Numbers, bounds: Numbers) -> Bools:
+    """Those that hold a mark are found among all bytes; few others have to be looked at one by one."""
+    starts, ends = bounds[:-1], bounds[1:]
+    wanted: Bools = starts == ends
+    wanted[np.searchsorted(ends, np.flatnonzero(_IS_MARK[content]), side="right")] = True
+    left = np.flatnonzero(~wanted)
+    first, last = content[starts[left]], content[ends[left] - 1]
+    is_odd = _IS_ODD_END[first] | _IS_ODD_END[last] | (ends[left] - starts[left] == len("null"))
+    odd = left[is_odd]
+    if len(odd):
+        wanted[odd] = arrays.is_true(pc.match_substring_regex(texts.take(arrays.from_numpy(odd)), _QUOTED))
+    return wanted
 
 
 # ------------------------------------------------------------------------------------------------- intervals
 
 
 def _intervals(spans: pa.Array) -> pa.Array:
+    if len(spans) == 0:
+        return pa.nulls(0, pa.string())
     months, days, nanoseconds = span_parts(spans)
     years = np.abs(months) // 12 * np.sign(months)
-    parts = [_amounts(years, "year"), _amounts(months - years * 12, "month"), _amounts(days, "day")]
+    amounts = {"year": years, "month": months - years * 12, "day": days}
+    parts = [_amounts(numbers, unit) for unit, numbers in amounts.items() if numbers.any()]
     is_shown = (nanoseconds != 0) | ((months == 0) & (days == 0))
-    texts = pc.binary_join_element_wise(*parts, _clocks(nanoseconds, is_shown), _one(" "), null_handling="skip")
+    if is_shown.any():
+        parts.append(_clocks(nanoseconds, is_shown))
+    texts = parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, _one(" "), null_handling="skip")
     return _without(texts, nulls_of(spans))
 
 
@@ -125,14 +164,31 @@ def _clocks(nanoseconds: Numbers, is_shown: Bools) -> pa.Array:
     """Hours, minutes and seconds, to microseconds; NULL where they are not shown."""
     # The smallest has no counterpart; its bits without a sign are its size.
     micros = np.abs(nanoseconds).view(np.uint64) // np.uint64(_MICROSECONDS)
-    seconds, fraction = np.divmod(micros, np.uint64(_A_SECOND))
-    minutes, hours = seconds // np.uint64(60), seconds // np.uint64(3600)
-    sign = pc.if_else(arrays.from_numpy(nanoseconds < 0), _one("-"), _one(""))
-    parts = [_digits(hours), ":", _digits(minutes % np.uint64(60)), ":", _digits(seconds % np.uint64(60))]
+    seconds, fraction = np.divmod(micros.view(np.int64), _A_SECOND)
+    minutes, second = np.divmod(seconds, 60)
+    hours, minute = np.divmod(minutes, 60)
+    negative = nanoseconds < 0
+    sign = pc.if_else(arrays.from_numpy(negative), _one("-"), _one("")) if negative.any() else ""
+    parts = [_digits(hours), ":", _digits(minute), ":", _digits(second)]
     return _without(_joined(sign, *parts, _fractions(fraction)), ~is_shown)
 
 
-def _digits(numbers: Numbers, width: int = 2) -> pa.Array:
+def _digits(numbers: Numbers) -> pa.Array:
+    """At least two."""
+    if len(numbers) == 0 or numbers.max() < _PAIRS_MAX:
+        return _pairs().take(arrays.from_numpy(numbers))
+    return _padded(numbers, 2)
+
+
+@lru_cache(maxsize=1)
+def _pairs() -> pa.Array:
+    """The texts from 00 to 99."""
+    content = "".join([f"{number:02}" for number in range(_PAIRS_MAX)]).encode()
+    ends = pa.py_buffer(np.arange(0, len(content) + 1, 2, dtype=np.int32))
+    return pa.Array.from_buffers(pa.string(), _PAIRS_MAX, [None, ends, pa.py_buffer(content)])
+
+
+def _padded(numbers: Numbers, width: int) -> pa.Array:
     return pc.utf8_lpad(arrays.from_numpy(numbers).cast(pa.string()), width=width, padding="0")
 
 
@@ -140,5 +196,5 @@ def _fractions(micros: Numbers) -> pa.Array:
     """Behind the second, without the zeros at their end."""
     if not micros.any():
         return _one("")
-    digits = pc.utf8_rtrim(_digits(micros, 6), characters="0")
+    digits = pc.utf8_rtrim(_padded(micros, 6), characters="0")
     return pc.if_else(arrays.from_numpy(micros != 0), _joined(".", digits), _one(""))
