@@ -42,6 +42,8 @@ void translate(const std::exception_ptr& thrown, void*) {
     raise_as("DomainFault", error.what());
   } catch (const CardinalityFault& error) {
     raise_as("CardinalityFault", error.what());
+  } catch (const TooMuchAtOnce& error) {
+    raise_as("TooMuchAtOnce", error.what());
   } catch (const Unsupported& error) {
     raise_as("Unsupported", error.what());
   } catch (const parquet::Corrupt& error) {

@@ -70,6 +70,7 @@ void bind_capsule(nb::module_& module) {
       .def(nb::init<>())
       .def("set", &PoolQuota::set, nb::arg("held_max"), nb::arg("kept_max"),
            nb::call_guard<nb::gil_scoped_release>())
+      .def("hold_to", &PoolQuota::hold_to, nb::arg("limit"), nb::arg("share"))
       .def("ask_tidy", [](const PoolQuota&) { ask_tidy(); })
       .def("held", [](const PoolQuota&) {
         const PoolStatistics statistics = pool_statistics();
@@ -83,6 +84,8 @@ void bind_capsule(nb::module_& module) {
              "Has the mapping of an address backed by small pages only, as far as the system can do that.");
   module.def("fail_allocation", &fail_allocation, nb::arg("count"));
   module.def("start_meter", &start_meter, "From here on, what this thread takes is measured.");
+  module.def("may_have", &may_have, nb::arg("bytes"), nb::arg("had"),
+             "Whether a kernel may take so many more bytes that nobody reserved.");
   module.def("metered_peak", &metered_peak, "How much more it held than at the start, at the peak.");
 }
 

@@ -42,6 +42,7 @@ EXPRESSIONS = (
     "lpad(s, 30, '*')", "concat_ws('-', s, ns, ds)", "split_part(s, ' ', 2)", "string_split(s, ' ')",
     "regexp_extract(s, '[0-9]+')", "regexp_replace(s, '[0-9]+', '#')", "regexp_extract_all(s, '[a-z]+')",
     "repeat(ns, 3)", "md5(s)", "sha256(s)", "hash(s)", "hex(s)", "to_base64(b)", "levenshtein(s, 'Some text 5')",
+    "levenshtein(repeat(s, 4), repeat(s, 5))", "damerau_levenshtein(s, 'Some text 5')",
     "jaccard(s, 'Some text')", "translate(s, 'aeiou', '12345')", "strip_accents(s)", "printf('%d-%s', i, s)",
     "format('{}-{}', i, s)", "s like '%text%more%'", "s glob 'Some*'",
     "js->'who'", "js->>'$.who.name'", "js->>'$.who.ages[2]'", "json_valid(js)", "json_type(js, '$.id')", "json(js)",
@@ -51,6 +52,10 @@ EXPRESSIONS = (
     # lists
     "l[1]", "len(l)", "list_contains(l, 5)", "list_sum(l)", "list_sort(l)", "list_distinct(l)", "list_zip(l, l)",
     "list_transform(l, lambda x: x + 1)", "range(i % 5)", "array_to_string(l, ',')",
+    "list_select(l, [1, 3])", "list_where(l, [true, false, true])", "list_resize(l, 5, 0)",
+    "list_distance(l, [1, 2, 3])", "list_inner_product(l, l)", "list_cosine_similarity(l, [1, 2, 3])",
+    # nested values and intervals as texts
+    "l::varchar", "[s, ns]::varchar", "[x]::varchar", "{'a': i, 'b': s}::varchar", "iv::varchar",
 )  # fmt: skip
 
 

@@ -23,7 +23,8 @@
     │  ├─ SpillCorrupt       a spill file no longer matches its checksum
     │  └─ SinkFailed         an output could not be written; nothing is left behind
     ├─ OutOfRoom             a limit was met and nothing can move; names the limit
-    │  └─ ValueTooLarge      one value, such as the list of a whole table, is more than memory or Arrow has room for
+    │  ├─ ValueTooLarge      one value, such as the list of a whole table, is more than memory or Arrow has room for
+    │  └─ TooMuchAtOnce      what is computed of some rows is more than there is room for; fewer at once may do
     ├─ Cancelled             the query was cancelled
     ├─ PeerLost              another worker is gone
     ├─ Stalled               the watchdog found tasks that wait for each other; carries the story
@@ -181,6 +182,10 @@ class OutOfRoom(BiremeError):
 
 class ValueTooLarge(OutOfRoom):
     """One value that cannot be held in one piece; to try again would not help."""
+
+
+class TooMuchAtOnce(OutOfRoom):
+    """What is computed of some rows takes more memory than there is for it; fewer rows at once may do."""
 
 
 class Cancelled(BiremeError):

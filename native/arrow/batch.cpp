@@ -46,6 +46,14 @@ Batch Batch::take_over(ArrowArray* array, ArrowSchema* schema) {
   return batch;
 }
 
+// Files of Arrow are read where they lie, and there buffers begin at multiples of 8 only.
+const void* Batch::aligned(const void* values, int64_t bytes) {
+  if (reinterpret_cast<uintptr_t>(values) % alignof(int128) == 0 || bytes == 0) return values;
+  copies_.emplace_back(bytes);
+  std::memcpy(copies_.back().data(), values, static_cast<size_t>(bytes));
+  return copies_.back().data();
+}
+
 Column Batch::view(const ArrowArray& array, const ArrowSchema& schema, int64_t extra_offset, int64_t rows) {
   if (array.length < extra_offset + rows) throw EngineBug("an Arrow column is shorter than its batch");
   Column column;
@@ -94,6 +102,7 @@ Column Batch::view(const ArrowArray& array, const ArrowSchema& schema, int64_t e
   } else {
     check_buffers(array, 2, schema.format);
     column.values = static_cast<const char*>(array.buffers[1]) + offset * width_of(kind);
+    if (kind == Kind::Decimal128) column.values = aligned(column.values, rows * width_of(kind));
   }
   return column;
 }

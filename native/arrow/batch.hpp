@@ -1,10 +1,12 @@
-// A batch taken in through the C data interface: owns the exporter's arrays, offers a Column per child. Zero-copy.
+// A batch taken in through the C data interface: owns the exporter's arrays, offers a Column per child. Zero-copy, but for
+// decimals of 128 bits that do not lie where kernels may load them.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "arrow/abi.hpp"
+#include "arrow/buffer.hpp"
 #include "arrow/column.hpp"
 
 namespace bireme {
@@ -46,12 +48,14 @@ class Batch {
   };
 
   Column view(const ArrowArray& array, const ArrowSchema& schema, int64_t extra_offset, int64_t rows);
+  const void* aligned(const void* values, int64_t bytes);
 
   std::unique_ptr<ArrowArray, Release> array_;
   std::unique_ptr<ArrowSchema, Release> schema_;
   int64_t rows_ = 0;
   std::vector<Column> columns_;
   std::vector<std::unique_ptr<Column>> dictionaries_;
+  std::vector<Buffer> copies_;
 };
 
 }  // namespace bireme

@@ -129,6 +129,20 @@ class Pool {
     shrink_to(allowed());
   }
 
+  void add_limit(int64_t limit, int64_t share) {
+    std::lock_guard lock(quota_mutex_);
+    limits_ += limit;
+    shares_ += share;
+    limit_.store(limits_ == 0 ? kUnlimited : limits_, std::memory_order_relaxed);
+    share_.store(limits_ == 0 ? kUnlimited : shares_, std::memory_order_relaxed);
+  }
+
+  bool may_have(int64_t bytes, int64_t had) const {
+    if (bytes + had <= share_.load(std::memory_order_relaxed)) return true;
+    // The other half is for the shares of all.
+    return bytes <= limit_.load(std::memory_order_relaxed) / 2 - in_use_.load(std::memory_order_relaxed);
+  }
+
   void trim() { shrink_to(0); }
 
   PoolStatistics statistics() const {
@@ -260,6 +274,8 @@ class Pool {
   std::atomic<int64_t> kept_{0};
   std::atomic<int64_t> kept_max_{kPooledBytesMax};
   std::atomic<int64_t> held_max_{kUnlimited};
+  std::atomic<int64_t> limit_{kUnlimited};
+  std::atomic<int64_t> share_{kUnlimited};
   std::atomic<int64_t> in_use_{0};
   std::atomic<int64_t> until_failure_{0};
   std::atomic<std::chrono::steady_clock::duration> trimmed_at_{std::chrono::steady_clock::duration::zero()};
@@ -267,6 +283,8 @@ class Pool {
   int64_t owners_ = 0;
   int64_t held_quotas_ = 0;
   int64_t kept_quotas_ = 0;
+  int64_t limits_ = 0;
+  int64_t shares_ = 0;
 };
 
 Pool& pool() {
@@ -323,6 +341,9 @@ void start_meter() {
 int64_t metered_peak() {
   return meter.peak;
 }
+bool may_have(int64_t bytes, int64_t had) {
+  return pool().may_have(bytes, had);
+}
 void trim_pool() {
   pool().trim();
 }
@@ -335,11 +356,17 @@ PoolQuota::PoolQuota() {
 }
 PoolQuota::~PoolQuota() {
   pool().add_quota(-1, -held_max_, -kept_max_);
+  pool().add_limit(-limit_, -share_);
 }
 void PoolQuota::set(int64_t held_max, int64_t kept_max) {
   pool().add_quota(0, held_max - held_max_, kept_max - kept_max_);
   held_max_ = held_max;
   kept_max_ = kept_max;
+}
+void PoolQuota::hold_to(int64_t limit, int64_t share) {
+  pool().add_limit(limit - limit_, share - share_);
+  limit_ = limit;
+  share_ = share;
 }
 
 }  // namespace bireme

@@ -71,6 +71,11 @@ PoolStatistics pool_statistics();
 void start_meter();
 int64_t metered_peak();
 
+// Whether a kernel may take so many more bytes that nobody reserved, beside `had` that it took so before: for
+// what it makes of values whose sizes show only then. A share is always there for it, more only as far as half
+// of the limit is free. Without anybody who counts, all is.
+bool may_have(int64_t bytes, int64_t had);
+
 // What somebody who counts memory allows. While there are quotas, the pool keeps blocks for reuse only as far
 // as these are at most the sum of `kept_max`, and they and all live buffers at most the sum of `held_max`;
 // without any quota, as far as a limit of its own. One thread at a time.
@@ -83,10 +88,15 @@ class PoolQuota {
 
   // Both start at 0. What is kept above the sums goes back to the operating system at once.
   void set(int64_t held_max, int64_t kept_max);
+  // What `may_have` goes by: kernels may take together what live buffers leave of half of `limit`, and each a
+  // `share` whatever they leave. Both start at 0, which counts nothing.
+  void hold_to(int64_t limit, int64_t share);
 
  private:
   int64_t held_max_ = 0;
   int64_t kept_max_ = 0;
+  int64_t limit_ = 0;
+  int64_t share_ = 0;
 };
 
 // Gives everything kept for reuse back to the operating system.

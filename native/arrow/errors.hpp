@@ -32,6 +32,11 @@ struct NeedsReference : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What is computed of some rows takes more memory than there is for it; fewer rows at once may do.
+struct TooMuchAtOnce : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 // Understood, but not offered.
 struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;

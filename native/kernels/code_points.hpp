@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace bireme {
 
@@ -15,6 +16,13 @@ inline uint32_t take_code_point(std::string_view text, size_t& at) {
   uint32_t code = first & (0x3fu >> further);
   for (int index = 0; index < further && at < text.size(); ++index) code = (code << 6) | (byte() & 0x3f);
   return code;
+}
+
+using CodePointTexts = std::vector<uint32_t>;
+
+inline void read_code_points(std::string_view text, CodePointTexts& out) {
+  out.clear();
+  for (size_t at = 0; at < text.size();) out.push_back(take_code_point(text, at));
 }
 
 // Writes a code point in up to four bytes, and says where they end.

@@ -12,6 +12,11 @@ inline constexpr size_t kNotFound = std::string_view::npos;
 // Where `needle` first occurs in `text`, in bytes; kNotFound where it does not.
 size_t find_bytes(std::string_view text, std::string_view needle);
 
+// Whether it is part of a character that is not ASCII.
+inline bool is_foreign(char byte) {
+  return (static_cast<unsigned char>(byte) & 0x80) != 0;
+}
+
 inline bool is_continuation(char byte) {
   return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
 }

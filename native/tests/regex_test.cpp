@@ -197,7 +197,7 @@ std::string replaced(std::string_view text, std::string_view pattern, std::strin
   const auto expression = parse(pattern, {});
   const auto rewrite = Rewrite::parse(by, expression->groups);
   const auto automaton = automaton_of(*expression, Where::Anywhere, marks_of(0) | rewrite->marks());
-  std::string scratch;
+  Scratch scratch;
   return std::string(replace(text, *automaton, *rewrite, all, scratch));
 }
 

@@ -240,3 +240,28 @@ def test_rows_of_a_branch_not_taken_do_not_fail(other: Kernels) -> None:
     program = other.program(schema, predicate=None, exprs=[letter], names=["x"])
     assert program.run(batch_of([[65, -1, None]], [N], 3)).column(0).to_pylist() == ["A", "?", "?"]
     assert program.fallbacks == ()
+
+
+SIZES = (1, 2, 40, 63, 64, 65, 127, 128, 129, 150)
+
+
+@pytest.mark.parametrize("function", ["levenshtein", "damerau_levenshtein"])
+@drawn(12)
+@given(data=st.data())
+def test_changes_of_longer_texts_as_in_the_reference(
+    other: Kernels, reference: ReferenceKernels, function: str, data: st.DataObject
+) -> None:
+    """Texts of few characters, of which one is made of the other by some changes, on both sides of a word's bits."""
+    letters = data.draw(st.sampled_from(("ab", "abä", "日本語x")))
+    rows: list[tuple[str, str]] = []
+    for _ in range(4):
+        size = data.draw(st.sampled_from(SIZES))
+        text = "".join(data.draw(st.lists(st.sampled_from(letters), min_size=size, max_size=size)))
+        changed = text
+        for _ in range(data.draw(st.integers(0, 6))):
+            place = data.draw(st.integers(0, len(changed)))
+            piece = data.draw(st.sampled_from(("", letters[0], letters[1] * 2, changed[place : place + 2][::-1])))
+            changed = changed[:place] + piece + changed[place + data.draw(st.integers(0, 3)) :]
+        rows.append((text, changed))
+    batch = batch_of(list(zip(*rows, strict=True)), (S, S), len(rows))
+    check_against_backend(other, reference, of_columns(function, S, S).build(), batch)

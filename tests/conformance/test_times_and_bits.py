@@ -265,6 +265,39 @@ def test_texts_are_read_as_by_the_reference(
     check_against_backend(other, reference, expr, record_batch([texts], ["c0"], 40))
 
 
+ODD_FORMATS = ("%Y %Q", "%", " ", None, "%G-W%V-%u")
+
+
+@pytest.mark.parametrize("kind", [t.DATE, t.TIMESTAMP, NANOSECONDS])
+@drawn(10)
+@given(data=st.data())
+def test_moments_are_written_by_the_formats_of_their_rows(
+    other: Kernels, reference: ReferenceKernels, kind: DataType, data: st.DataObject
+) -> None:
+    moments = data.draw(batches((kind,), rows_min=1))
+    forms = data.draw(st.lists(st.sampled_from((*FORMATS, *ODD_FORMATS)), min_size=moments.num_rows))
+    forms = forms[: moments.num_rows]
+    batch = record_batch([*moments.columns, column(forms, t.STRING)], ["c0", "c1"], moments.num_rows)
+    expr = call("strftime", [kind, t.STRING])
+    assert other.program(schema_of([kind, t.STRING]), predicate=None, exprs=[expr], names=["x"]).fallbacks == ()
+    check_against_backend(other, reference, expr, batch)
+
+
+@drawn(10)
+@given(seed=st.integers(0, 1 << 32), encoded=st.booleans(), odd=st.booleans())
+def test_texts_are_read_by_the_formats_of_their_rows(
+    other: Kernels, reference: ReferenceKernels, seed: int, encoded: bool, odd: bool
+) -> None:
+    random = Random(seed)
+    forms = [random.choice(TEXT_FORMATS) for _ in range(40)]
+    texts = [drawn_texts(other, random, form, 1)[0] for form in forms]
+    written = [random.choice(ODD_FORMATS) if odd and random.random() < 0.2 else form for form in forms]
+    batch = record_batch([column(texts, t.STRING, encoded), column(written, t.STRING, encoded)], ["c0", "c1"], 40)
+    expr = call("strptime", [t.STRING, t.STRING])
+    assert other.program(schema_of([t.STRING] * 2), predicate=None, exprs=[expr], names=["x"]).fallbacks == ()
+    check_against_backend(other, reference, expr, batch)
+
+
 @pytest.mark.parametrize("template", ["%Y-%m-%d %H:%M:%S", "%d %b %Y %I:%M %p", "%c.%f"])
 def test_texts_are_read_as_by_duckdb(backend: Kernels, duck: Duck, template: str) -> None:
     texts = ["2024-02-29 23:59:59", "1999-12-31 0:0:0", "29 Feb 2024 12:30 AM", "1 dec 1999 01:05 pm", "x", None]

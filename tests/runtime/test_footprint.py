@@ -12,7 +12,7 @@ from bireme.backends.native import _kernels, pool_quota
 from bireme.data.tier import Tier
 from bireme.observe.event import LimitMoved
 from bireme.observe.recorder import Recorder
-from bireme.runtime.memory.footprint import Footprint
+from bireme.runtime.memory.footprint import Footprint, share_of
 from bireme.runtime.memory.ledger import Ledger, Use
 from bireme.units import MIB, parse_bytes
 
@@ -20,20 +20,30 @@ from bireme.units import MIB, parse_bytes
 class Process:
     """A process that holds what it is told to hold, with a pool that remembers its limits."""
 
-    def __init__(self, limit: int, kept_max: int = 64 * MIB) -> None:
+    def __init__(self, limit: int, kept_max: int = 64 * MIB, share: int = 0) -> None:
         self.now = 0.0
         self.resident = 100 * MIB
         self.pool = (0, 0)
         self.told: list[tuple[int, int]] = []
         self.tidied = 0
+        self.held_to = (0, 0)
         self.ledger = Ledger({Tier.DEVICE: limit})
         self.recorder = Recorder(100)
         self.footprint = Footprint(
-            self.ledger, self, self.recorder, Clock(self), kept_max=kept_max, resident=lambda: self.resident
+            self.ledger,
+            self,
+            self.recorder,
+            Clock(self),
+            kept_max=kept_max,
+            share=share,
+            resident=lambda: self.resident,
         )
 
     def set(self, held_max: int, kept_max: int, /) -> None:
         self.told.append((held_max, kept_max))
+
+    def hold_to(self, limit: int, share: int, /) -> None:
+        self.held_to = limit, share
 
     def held(self) -> tuple[int, int]:
         return self.pool
@@ -245,3 +255,21 @@ def test_a_session_keeps_its_pool_within_its_memory(limit: str) -> None:
         _, pooled, pooled_max = _kernels.pool_statistics()
         assert pooled <= min(pooled_max, parse_bytes(limit))
         assert session.statistics().bytes_held[Tier.DEVICE] == 0
+
+
+def test_kernels_that_ask_have_a_share_and_what_is_free_beside_all_shares() -> None:
+    assert share_of(200 * MIB, slots=2) == 50 * MIB
+    assert share_of(32 * MIB, slots=4) == 16 * MIB
+    process = Process(200 * MIB, share=50 * MIB)
+    assert process.held_to == (200 * MIB, 50 * MIB)
+    process.look(resident=150 * MIB)
+    assert process.footprint.may_have(100 * MIB)
+    assert not process.footprint.may_have(101 * MIB)
+    process.look(resident=320 * MIB, in_use=100 * MIB, kept=30 * MIB)
+    # What the pool keeps it gives up.
+    assert process.footprint.may_have(50 * MIB)
+    assert not process.footprint.may_have(51 * MIB)
+    process.look(resident=150 * MIB, kept=30 * MIB)
+    assert process.footprint.may_have(130 * MIB)
+    process.footprint.close()
+    assert process.held_to == (0, 0)

@@ -12,10 +12,14 @@ from typing import Final
 import pyarrow as pa
 
 from bireme.data.schema import Schema
+from bireme.units import MIB
 
 # Batches of fewer rows cost their readers more than the copy that joins them.
 SHORT_ROWS: Final = 4_096
 JOINED_ROWS_MAX: Final = 32_768
+# Texts and nested values of so many bytes are dearer to copy than to read in several batches.
+_SHORT_BYTES_MAX: Final = MIB
+_JOINED_BYTES_MAX: Final = 8 * MIB
 # Dictionaries that are joined are this much shorter than what they stand for.
 _ROWS_PER_ENTRY_MIN: Final = 4
 
@@ -55,23 +59,43 @@ def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return record_batch(arrays, first.schema.names, rows)
 
 
+def halves(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """The first rows of a batch, and the others; copies nothing."""
+    middle = batch.num_rows // 2
+    return batch.slice(0, middle), batch.slice(middle)
+
+
 def longer(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in order in fewer batches: short ones of the same columns that follow each other are joined."""
+    """The same rows in order in fewer batches: short ones of the same columns that follow each other are joined, unless
+    they hold much.
+    """
     short: list[pa.RecordBatch] = []
-    rows = 0
+    rows = nbytes = 0
     for batch in batches:
         is_short = batch.num_rows < SHORT_ROWS
-        fits = is_short and rows + batch.num_rows <= JOINED_ROWS_MAX
+        more = _bytes_of_values(batch) if is_short else 0
+        is_short = is_short and more <= _SHORT_BYTES_MAX
+        fits = is_short and rows + batch.num_rows <= JOINED_ROWS_MAX and nbytes + more <= _JOINED_BYTES_MAX
         if short and not (fits and batch.schema.names == short[0].schema.names):
             yield joined(short)
-            short, rows = [], 0
+            short, rows, nbytes = [], 0, 0
         if is_short:
             short.append(batch)
             rows += batch.num_rows
+            nbytes += more
         else:
             yield batch
     if short:
         yield joined(short)
+
+
+def _bytes_of_values(batch: pa.RecordBatch) -> int:
+    """Of texts and nested values, which may be long; dictionaries are not copied."""
+    return sum([column.nbytes for column in batch.columns if _may_be_long(column.type)])
+
+
+def _may_be_long(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_nested(kind))
 
 
 def joined_column(chunks: list[pa.Array]) -> pa.Array:

@@ -1,18 +1,26 @@
-"""Keeping rows and computing columns: one compiled program a step."""
+"""Keeping rows and computing columns: one compiled program a step.
+
+Where what is computed of the rows of a batch would take more memory than there is, the batch is taken in halves, and
+these again, down to single rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import pyarrow as pa
 
 from bireme.backends.base import Kernels, Program
-from bireme.data.record import select
+from bireme.data.record import halves, select
 from bireme.data.schema import Schema
+from bireme.errors import TooMuchAtOnce
 from bireme.operators import programs
 from bireme.operators.states import QueryStates
 from bireme.plan.expr import Column, Expr
 from bireme.plan.physical import ProgramStep
+
+IN_HALVES: Final = "what is computed of a batch takes much memory, and was computed of fewer rows at once"
 
 
 class FilterProject:
@@ -22,6 +30,7 @@ class FilterProject:
         self._names = step.names
         self._columns = _plain_columns(step.exprs) if step.predicate is None else None
         self._program: Program | None = None
+        self._notes: tuple[str, ...] = ()
         if self._columns is None:
             predicate = None if step.predicate is None else states.resolve(step.predicate)
             exprs = [states.resolve(expr) for expr in step.exprs]
@@ -29,13 +38,28 @@ class FilterProject:
 
     @property
     def fallbacks(self) -> tuple[str, ...]:
-        return () if self._program is None else self._program.fallbacks
+        return self._notes if self._program is None else (*self._notes, *self._program.fallbacks)
 
     def run(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self._program is None:
             assert self._columns is not None
             return select(batch, self._columns, self._names)
         return programs.run(self._program, batch)
+
+    def pieces(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """As `run`, in several batches where one would take too much memory."""
+        try:
+            made = self.run(batch)
+        except TooMuchAtOnce:
+            if batch.num_rows < 2:
+                raise
+            made = None
+        if made is not None:
+            yield made
+            return
+        self._notes = (IN_HALVES,)
+        for half in halves(batch):
+            yield from self.pieces(half)
 
 
 class KeyColumns:

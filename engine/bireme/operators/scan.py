@@ -8,6 +8,7 @@ not other answers. Where they name rows by their numbers, only these are read.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Final
@@ -19,10 +20,11 @@ import pyarrow as pa
 from bireme.backends.base import ColumnFault, ColumnUnread, Kernels, RowFilter, Scan, ScanCounts
 from bireme.data import arrays
 from bireme.data.encoded import EncodedRows
-from bireme.data.record import record_batch
+from bireme.data.record import halves, record_batch
 from bireme.data.schema import Schema
 from bireme.data.types import BOOL
-from bireme.operators.filter_project import FilterProject
+from bireme.errors import TooMuchAtOnce
+from bireme.operators.filter_project import IN_HALVES, FilterProject
 from bireme.operators.states import QueryStates
 from bireme.operators.top_bound import LiveBound
 from bireme.plan.expr import Call, Column, Expr, Literal
@@ -33,8 +35,11 @@ from bireme.storage.kept_split import KeptSplit
 from bireme.storage.physical_value import count_decoder
 from bireme.storage.split_run import SplitRun
 
-# From the first so many rows of a scan a top-n learns a bound for the others; a page has more.
+# From the first so many rows of a scan a top-n learns a bound that is used for the others; a page has more.
 _LEARNING_ROWS: Final = 8_192
+
+# Ranges of rows: the first, and how many.
+Ranges = tuple[tuple[int, int], ...]
 
 
 class TableScan:
@@ -141,15 +146,23 @@ class TableScan:
         sequence: int,
     ) -> Iterator[pa.RecordBatch]:
         learning = self._bound is not None and not self._bound.is_known
-        for ranges in _few_first(encoded.ranges) if learning else (encoded.ranges,):
+        left = deque(_cut(encoded.ranges, _LEARNING_ROWS) if learning else (encoded.ranges,))
+        while left:
+            part = encoded._replace(ranges=left.popleft())
             try:
-                part = encoded._replace(ranges=ranges)
                 batches, done = scan.run(part, buffers, BATCH_ROWS_MAX, self._within(sequence))
             except ColumnUnread as unread:
                 yield from self._decoded(split, buffers, unread.reason)
                 return
             except ColumnFault as fault:
                 raise split.damage(fault.column, fault.story) from fault
+            except TooMuchAtOnce:
+                rows = sum([count for _, count in part.ranges])
+                if rows < 2:
+                    raise
+                self._reasons[IN_HALVES] = None
+                left.extendleft(reversed(_cut(part.ranges, rows // 2)))
+                continue
             counts.append(done)
             yield from batches
 
@@ -157,7 +170,22 @@ class TableScan:
         self, scan: Scan, batches: Iterable[pa.RecordBatch], counts: list[ScanCounts], sequence: int
     ) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            made, done = scan.run_batch(batch, self._within(sequence))
+            yield from self._of_batch(scan, batch, counts, sequence)
+
+    def _of_batch(
+        self, scan: Scan, batch: pa.RecordBatch, counts: list[ScanCounts], sequence: int
+    ) -> Iterator[pa.RecordBatch]:
+        left = deque([batch])
+        while left:
+            piece = left.popleft()
+            try:
+                made, done = scan.run_batch(piece, self._within(sequence))
+            except TooMuchAtOnce:
+                if piece.num_rows < 2:
+                    raise
+                self._reasons[IN_HALVES] = None
+                left.extendleft(reversed(halves(piece)))
+                continue
             counts.append(done)
             yield from made
 
@@ -186,7 +214,8 @@ class TableScan:
         batches: Iterable[pa.RecordBatch] = split.decode(buffers)
         if self._has_row_numbers:
             batches = self._numbered(batches, split)
-        return map(self._program.run, batches)
+        program = self._program
+        return (piece for batch in batches for piece in program.pieces(batch))
 
     def _numbered(self, batches: Iterable[pa.RecordBatch], split: Split) -> Iterator[pa.RecordBatch]:
         """The batches with the numbers of their rows; only the rows that are wanted."""
@@ -236,11 +265,10 @@ def _wanted_ranges(encoded: EncodedRows, wanted: Rows) -> tuple[tuple[int, int],
     return tuple(found)
 
 
-def _few_first(ranges: Sequence[tuple[int, int]]) -> list[tuple[tuple[int, int], ...]]:
-    """The ranges cut in two, so that a bound can be learnt from the first rows and used for the others."""
+def _cut(ranges: Ranges, room: int) -> list[Ranges]:
+    """The first rows of some ranges, and the others, if there are any."""
     head: list[tuple[int, int]] = []
     tail: list[tuple[int, int]] = []
-    room = _LEARNING_ROWS
     for first, count in ranges:
         taken = min(count, room)
         room -= taken

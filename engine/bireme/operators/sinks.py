@@ -6,19 +6,20 @@ slot, so nothing is locked. `finish` hands over what was kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from bireme.backends.base import Kernels
 from bireme.data import arrays
+from bireme.data.batch import measure
 from bireme.data.record import compact, record_batch, slices, with_own_dictionaries
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
-from bireme.errors import CardinalityFault
+from bireme.errors import CardinalityFault, TooMuchAtOnce
 from bireme.operators.base import Emission, Relievable, Unrelieved
 from bireme.operators.group import SEQUENCE_SHIFT
 from bireme.operators.order import Order, TopRows
@@ -30,6 +31,10 @@ from bireme.operators.top_per_key import DropBeyondTop
 from bireme.plan.expr import Literal
 from bireme.plan.physical import EmitSink, ScalarSink, TopSink
 from bireme.storage.base import BATCH_ROWS_MAX
+from bireme.units import GIB, format_bytes
+
+# What a task may make whatever the limit of memory is: a task over a split cannot be made smaller.
+_MADE_BYTES_MIN: Final = GIB
 
 
 class LiveSink(Protocol):
@@ -72,7 +77,9 @@ class Emit(Unrelieved):
         kernels: Kernels,
         drop: DropBeyondTop | None = None,
         noted: NotedRows | None = None,
+        memory_bytes: int = 0,
     ) -> None:
+        self._made_bytes_max = max(memory_bytes, _MADE_BYTES_MIN)
         self._drop = drop
         self._noted = noted
         self._sink = sink
@@ -100,7 +107,7 @@ class Emit(Unrelieved):
             raise
 
     def _put(self, batches: Iterable[pa.RecordBatch]) -> list[Emission]:
-        pieces = (piece for batch in batches for piece in slices(batch, BATCH_ROWS_MAX))
+        pieces = self._bounded(piece for batch in batches for piece in slices(batch, BATCH_ROWS_MAX))
         if not self._sink.partition_keys or self._partitions == 1:
             return [Emission(self._sink.edge, 0, piece) for piece in pieces]
         by_partition: dict[int, list[pa.RecordBatch]] = {}
@@ -109,6 +116,18 @@ class Emit(Unrelieved):
                 if part.num_rows:
                     by_partition.setdefault(index, []).append(compact(part))
         return [each for index in sorted(by_partition) for each in self._joined(index, by_partition.pop(index))]
+
+    def _bounded(self, pieces: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """All of them: they stay in memory until the task has ended. TooMuchAtOnce where they are more than that."""
+        made = 0
+        counted: set[int] = set()
+        for place, piece in enumerate(pieces):
+            # Most tasks make one, which is there already.
+            if place:
+                made += measure(piece, counted)
+            if made > self._made_bytes_max:
+                raise TooMuchAtOnce(f"what a task makes takes {format_bytes(made)} or more; it is kept until it ends")
+            yield piece
 
     def _joined(self, partition: int, parts: list[pa.RecordBatch]) -> list[Emission]:
         """A batch of a partition for all of a call, which a spill store can write in one go; more where it is long."""

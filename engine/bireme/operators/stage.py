@@ -319,7 +319,7 @@ class PipelineStage:
         match self._pipeline.sink:
             case EmitSink() as sink:
                 drop, noted = self._drop(sink, schema, slots), self._note(sink.noted, schema, slots)
-                return Emit(sink, self._partitions, self._kernels, drop, noted)
+                return Emit(sink, self._partitions, self._kernels, drop, noted, self._states.memory_bytes)
             case SampleSink() as sink:
                 return Sample(sink, schema, self._kernels, self._states)
             case RangeSink() as sink:
@@ -355,7 +355,7 @@ class PipelineStage:
             case ProgramStep():
                 program = FilterProject(step, schema, self._kernels, self._states)
                 self._programs.append(program)
-                return lambda batches, _: map(program.run, batches)
+                return lambda batches, _: (piece for batch in batches for piece in program.pieces(batch))
             case ProbeStep():
                 join = self._join(step, index, schema, output)
                 self._fan_out *= join.fan_out

@@ -14,6 +14,7 @@ from itertools import count
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bireme.backends import allowance
 from bireme.clock import Clock, MonotonicClock
 from bireme.config import Config
 from bireme.data.batch import Batch
@@ -32,7 +33,7 @@ from bireme.runtime.holder.batch_holder import BatchHolder, HolderStatistics
 from bireme.runtime.holder.column_cache import ColumnCache
 from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.executor import MemoryExecutor
-from bireme.runtime.memory.footprint import Footprint, Quota
+from bireme.runtime.memory.footprint import Footprint, Quota, share_of
 from bireme.runtime.memory.ledger import Ledger, Use
 from bireme.runtime.memory.mover import Mover
 from bireme.runtime.memory.pinned_pool import PinnedPool
@@ -112,7 +113,14 @@ class Worker:
         self._footprint = (
             None
             if quota is None
-            else Footprint(self.ledger, quota, self.recorder, self.clock, kept_max=config.pool_bytes_max)
+            else Footprint(
+                self.ledger,
+                quota,
+                self.recorder,
+                self.clock,
+                kept_max=config.pool_bytes_max,
+                share=share_of(config.memory_bytes_max, slots=config.threads),
+            )
         )
         self._source = source
         self._spill = spill
@@ -177,6 +185,7 @@ class Worker:
         self.room = Room(self.ledger, self.recorder, stall_seconds_max=config.stall_seconds_max)
         if self._footprint is not None:
             self.room.spare = self._footprint.spare
+            allowance.count_by(self._footprint.may_have)
             self._footprint.later = asyncio.get_running_loop().call_later
         self.mover = Mover(
             io=self._io_threads,
@@ -253,6 +262,7 @@ class Worker:
             self._watchdog.close()
             self.cache.clear()
             if self._footprint is not None:
+                allowance.count_no_more(self._footprint.may_have)
                 self._footprint.close()
             self._compute_threads.close()
             self._io_threads.close()

@@ -12,6 +12,7 @@
 #include "kernels/calendar.hpp"
 #include "kernels/decimal.hpp"
 #include "kernels/expression/cast_text.hpp"
+#include "kernels/expression/moments.hpp"
 #include "kernels/expression/resolve.hpp"
 
 namespace bireme {
@@ -292,22 +293,8 @@ void resolve_from_float(Node& node) {
 
 // -------------------------------------------------------------------------------------------------- time
 
-int64_t ticks_a_second(char unit) {
-  switch (unit) {
-    case 's':
-      return 1;
-    case 'm':
-      return 1'000;
-    case 'u':
-      return 1'000'000;
-    default:
-      return 1'000'000'000;
-  }
-}
-
-int64_t floor_divide(int64_t value, int64_t divisor) {
-  return value / divisor - (value % divisor < 0);
-}
+using moments::floor_divide;
+using moments::ticks_a_second;
 
 // numbers[0]: the factor to multiply by, or (negated) to divide by; timestamps of a coarser unit are rounded,
 // dates rounded down.

@@ -8,6 +8,7 @@
 
 #include "kernels/calendar.hpp"
 #include "kernels/expression/cast_text.hpp"
+#include "kernels/expression/moments.hpp"
 #include "kernels/expression/plain_text.hpp"
 #include "kernels/expression/resolve.hpp"
 #include "kernels/text.hpp"
@@ -92,25 +93,12 @@ void read_date(Call& call) {
   });
 }
 
-int64_t nanoseconds_a_tick(char unit) {
-  switch (unit) {
-    case 's':
-      return kSecond;
-    case 'm':
-      return 1'000'000;
-    case 'u':
-      return 1'000;
-    default:
-      return 1;
-  }
-}
-
 // The count of a moment in ticks, rounded half away from zero; false outside of the years 1 to 9999, and of the
 // range of nanoseconds.
 bool count_of(const Moment& moment, const Type& type, int64_t& count) {
   constexpr int64_t kFirst = days_of(1, 1, 1) * kSecondsADay;
   constexpr int64_t kPast = (days_of(9999, 12, 31) + 1) * kSecondsADay;
-  const int64_t tick = nanoseconds_a_tick(type.unit);
+  const int64_t tick = moments::nanoseconds_a_tick(type.unit);
   const int64_t kept = tick == 1 ? moment.nanoseconds : moment.nanoseconds / 1'000 * 1'000;
   const int64_t seconds = moment.days * kSecondsADay - (has_zone(type) ? moment.ahead : 0);
   const int128 exact = static_cast<int128>(seconds) * kSecond + kept;
@@ -133,7 +121,7 @@ void read_timestamp(Call& call) {
 
 template <typename Out>
 void read_time(Call& call) {
-  const int64_t tick = nanoseconds_a_tick(call.node.type.unit);
+  const int64_t tick = moments::nanoseconds_a_tick(call.node.type.unit);
   read_rows<Out>(call, [tick](std::string_view text, Out& out) {
     int64_t nanoseconds = 0;
     const Reading reading = read_time_of_day(text, nanoseconds);

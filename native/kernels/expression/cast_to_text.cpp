@@ -8,6 +8,7 @@
 
 #include "kernels/calendar.hpp"
 #include "kernels/expression/cast_text.hpp"
+#include "kernels/expression/moments.hpp"
 #include "kernels/expression/resolve.hpp"
 
 namespace bireme {
@@ -202,40 +203,26 @@ char* put_date(char* at, int64_t days) {
   return put_padded(at, civil.day, 2);
 }
 
-int64_t ticks_a_second(char unit) {
-  switch (unit) {
-    case 's':
-      return 1;
-    case 'm':
-      return 1'000;
-    case 'u':
-      return 1'000'000;
-    default:
-      return kSecond;
-  }
-}
-
 void write_dates(Call& call) {
   write_rows<int32_t>(call, [](int32_t days, char* at) { return put_date(at, days); });
 }
 
 void write_timestamps(Call& call) {
   const Type& type = call.node.arg_types[0];
-  const int64_t ticks = ticks_a_second(type.unit);
-  const int64_t a_day = 86'400 * ticks;
+  const int64_t tick = moments::nanoseconds_a_tick(type.unit);
+  const int64_t a_day = moments::ticks_a_day(type.unit);
   write_rows<int64_t>(call, [=](int64_t value, char* at) {
-    const int64_t rest = value % a_day;
-    at = put_date(at, value / a_day - (rest < 0 ? 1 : 0));
+    at = put_date(at, moments::floor_divide(value, a_day));
     *at++ = ' ';
-    at = put_clock(at, (rest < 0 ? rest + a_day : rest) * (kSecond / ticks));
+    at = put_clock(at, moments::floor_modulo(value, a_day) * tick);
     return has_zone(type) ? put(at, "+00") : at;
   });
 }
 
 template <typename In>
 void write_times(Call& call) {
-  const int64_t factor = kSecond / ticks_a_second(call.node.arg_types[0].unit);
-  write_rows<In>(call, [factor](In value, char* at) { return put_clock(at, static_cast<int64_t>(value) * factor); });
+  const int64_t tick = moments::nanoseconds_a_tick(call.node.arg_types[0].unit);
+  write_rows<In>(call, [tick](In value, char* at) { return put_clock(at, static_cast<int64_t>(value) * tick); });
 }
 
 // ------------------------------------------------------------------------------------------------ blobs

@@ -143,8 +143,7 @@ Split split(int32_t days) {
   return {days, 0};
 }
 Split split(int64_t moment) {
-  const int64_t days = floor_divide(moment, kMicrosecondsADay);
-  return {static_cast<int32_t>(days), moment - days * kMicrosecondsADay};
+  return {static_cast<int32_t>(floor_divide(moment, kMicrosecondsADay)), floor_modulo(moment, kMicrosecondsADay)};
 }
 
 // Whether it leaves the range.

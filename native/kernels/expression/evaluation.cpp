@@ -171,7 +171,7 @@ Vector Evaluation::lookup(const Scope& scope, int node) {
 const Evaluation::Table& Evaluation::table_of(int node) {
   auto& table = tables_[static_cast<size_t>(node)];
   if (table != nullptr) return *table;
-  table = std::make_unique<Table>();
+  table = std::make_unique<Table>(allowance_);
   const Node& made = nodes_[static_cast<size_t>(node)];
   const int64_t entries = columns_[static_cast<size_t>(made.column)].dictionary->rows;
   table->data = table->arena.take((entries + 1) * width_of(made.physical));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "arrow/batch.hpp"
+#include "kernels/expression/allowance.hpp"
 #include "kernels/expression/arena.hpp"
 #include "kernels/expression/node.hpp"
 
@@ -51,7 +52,11 @@ class Evaluation {
   // `work_rows` is about how many rows will be computed: a dictionary with more entries is not worth
   // computing up front.
   Evaluation(const std::vector<Node>& nodes, const std::vector<Column>& columns, int64_t work_rows)
-      : nodes_(nodes), columns_(columns), work_rows_(work_rows), tables_(nodes.size()) {}
+      : nodes_(nodes),
+        columns_(columns),
+        work_rows_(work_rows),
+        arena_(allowance_),
+        tables_(nodes.size()) {}
 
   const Vector& value(Scope& scope, int node);
   // The mask of rows where a BOOL node is TRUE: bytes of 0 and 1, valid until `reset`.
@@ -60,11 +65,13 @@ class Evaluation {
 
   // Scratch of the current vector; `reset` between vectors.
   Arena& arena() { return arena_; }
+  Allowance& allowance() { return allowance_; }
   void reset() { arena_.reset(); }
 
  private:
   // A node computed for every entry of a dictionary, and for NULL as entry `count`.
   struct Table {
+    explicit Table(Allowance& allowance) : arena(allowance) {}
     void* data = nullptr;
     uint8_t* valid = nullptr;  // null: all are
     Arena arena;               // owns both, and the texts they point to
@@ -89,6 +96,7 @@ class Evaluation {
   const std::vector<Node>& nodes_;
   const std::vector<Column>& columns_;
   int64_t work_rows_;
+  Allowance allowance_;
   Arena arena_;
   std::vector<std::unique_ptr<Table>> tables_;  // by node
 };

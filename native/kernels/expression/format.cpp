@@ -1,5 +1,5 @@
 // Values and calls as text.
-#include <cmath>
+#include <charconv>
 #include <cstdio>
 
 #include "arrow/errors.hpp"
@@ -72,8 +72,9 @@ std::string type_name(const Type& type) {
 
 std::string format_double(double value) {
   char text[40];
-  std::snprintf(text, sizeof text, "%.17g", value);
-  return text;
+  // Unlike printf, whatever the locale.
+  char* end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 17).ptr;
+  return {text, end};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What kernels of dates and timestamps share: units, divisions that round down, and weekdays.
+// What kernels and casts of dates and timestamps share: units, divisions that round down, and weekdays.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,10 @@ constexpr int64_t nanoseconds_a_tick(char unit) {
     default:
       return 1;
   }
+}
+
+constexpr int64_t ticks_a_second(char unit) {
+  return nanoseconds_a_tick('s') / nanoseconds_a_tick(unit);
 }
 
 constexpr int64_t ticks_a_day(char unit) {

@@ -91,6 +91,7 @@ std::span<const Function> string_functions();
 std::span<const Function> text_part_functions();
 std::span<const Function> text_code_functions();
 std::span<const Function> text_distance_functions();
+std::span<const Function> text_edit_functions();
 std::span<const Function> text_spelling_functions();
 std::span<const Function> template_functions();
 std::span<const Function> json_functions();

@@ -15,10 +15,10 @@ namespace {
 const Function* find_function(const std::string& name) {
   for (const auto family :
        {arithmetic_functions(), comparison_functions(), logic_functions(), string_functions(),
-         text_part_functions(), text_code_functions(), text_distance_functions(), text_spelling_functions(),
-         template_functions(), json_functions(), regex_functions(), temporal_functions(), cast_functions(), math_functions(),
-         integer_functions(), date_functions(), epoch_functions(), time_format_functions(),
-         time_parse_functions()}) {
+         text_part_functions(), text_code_functions(), text_distance_functions(), text_edit_functions(),
+         text_spelling_functions(), template_functions(), json_functions(), regex_functions(),
+         temporal_functions(), cast_functions(), math_functions(), integer_functions(), date_functions(),
+         epoch_functions(), time_format_functions(), time_parse_functions()}) {
     for (const Function& function : family) {
       if (name == function.name) return &function;
     }
@@ -191,7 +191,7 @@ void Program::compute(Evaluation& evaluation, const std::vector<Column>& columns
   for (int output : outputs_) {
     const Node& node = nodes_[static_cast<size_t>(output)];
     if (node.node_class == NodeClass::Column && result.all) continue;
-    sinks.emplace_back(node, output, columns, result.rows);
+    sinks.emplace_back(node, output, columns, result.rows, evaluation.allowance());
   }
   std::vector<void*> targets(nodes_.size(), nullptr);
   Scope scope(nodes_.size());

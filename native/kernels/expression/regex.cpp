@@ -6,8 +6,9 @@
 #include <cstring>
 #include <utility>
 
-#include "arrow/errors.hpp"
+#include "kernels/expression/allowance.hpp"
 #include "kernels/expression/resolve.hpp"
+#include "kernels/expression/text_writer.hpp"
 #include "kernels/regex/automaton.hpp"
 #include "kernels/regex/rewrite.hpp"
 
@@ -98,21 +99,17 @@ void resolve_extract(Node& node, std::span<const Node* const>) {
 
 void replace_kernel(Call& call) {
   const Search& search = search_of(call);
-  Str* out = call.out_as<Str>();
-  std::string scratch;
-  for (int64_t row = 0; row < call.rows; ++row) {
-    const std::string_view text = call.args[0]->at<Str>(row).view();
+  Allotment allotment(call.arena.allowance());
+  regex::Scratch scratch([&allotment](size_t bytes) { allotment.reach(static_cast<int64_t>(bytes)); });
+  make_texts(call, [&](int64_t row, TextWriter& writer) {
+    const std::string_view text = text_at(call, 0, row);
     const std::string_view made =
         regex::replace(text, *search.automaton, search.rewrite, search.all, scratch);
-    if (made.data() != scratch.data() || made.empty()) {
-      out[row] = made.empty() ? Str{"", 0, 0} : str_of(made);  // a part of the text
-      continue;
-    }
-    if (made.size() > INT32_MAX) throw Overflow("regexp_replace makes a text of more than 2 GiB");
-    auto* kept = call.arena.take_array<char>(static_cast<int64_t>(made.size()));
-    std::memcpy(kept, made.data(), made.size());
-    out[row] = {kept, static_cast<uint32_t>(made.size()), 0};
-  }
+    if (made.empty()) return kNoText;
+    if (made.data() != scratch.view().data()) return str_of(made);  // a part of the text
+    char* out = writer.room(static_cast<int64_t>(made.size()));
+    return writer.keep_until(append(out, made));
+  });
 }
 
 // The second argument, a constant, is what takes the place of a match.

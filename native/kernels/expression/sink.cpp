@@ -1,5 +1,6 @@
 #include "kernels/expression/sink.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "arrow/errors.hpp"
@@ -7,8 +8,8 @@
 
 namespace bireme {
 
-Sink::Sink(const Node& node, int index, const std::vector<Column>& columns, int64_t rows)
-    : node_(&node), index_(index), passed_(nullptr) {
+Sink::Sink(const Node& node, int index, const std::vector<Column>& columns, int64_t rows, Allowance& allowance)
+    : node_(&node), index_(index), passed_(nullptr), allowance_(&allowance) {
   column_.rows = rows;
   column_.type = node.type;
   if (node.node_class == NodeClass::Column && columns[static_cast<size_t>(node.column)].is_dictionary()) {
@@ -79,10 +80,12 @@ void Sink::append_bools(Evaluation& evaluation, const Vector& vector, int64_t fi
 }
 
 char* Sink::room_for_text(int64_t bytes) {
-  if (text_bytes_ + bytes > INT32_MAX) {
-    throw Overflow("the texts of one column of a batch take more than 2 GiB");
+  const int64_t wanted = text_bytes_ + bytes;
+  if (wanted > INT32_MAX) throw TooMuchAtOnce("the texts of one column of a batch take more than 2 GiB");
+  if (wanted > column_.values.capacity()) {
+    allowance_->take(std::max(wanted, 2 * text_bytes_) - column_.values.capacity());
   }
-  column_.values.grow(text_bytes_ + bytes);
+  column_.values.grow(wanted);
   return column_.values.as<char>() + text_bytes_;
 }
 

@@ -12,8 +12,8 @@ namespace bireme {
 
 class Sink {
  public:
-  // For `rows` rows in all. The sink keeps references to `node` and `columns`.
-  Sink(const Node& node, int index, const std::vector<Column>& columns, int64_t rows);
+  // For `rows` rows in all. The sink keeps references to `node`, `columns` and `allowance`.
+  Sink(const Node& node, int index, const std::vector<Column>& columns, int64_t rows, Allowance& allowance);
 
   // Has the next values written straight into the output, where its layout is that of vectors.
   void offer_target(std::vector<void*>& targets, int64_t first);
@@ -33,6 +33,7 @@ class Sink {
   const Node* node_;
   int index_;
   const Column* passed_;  // the dictionary column that is passed through as codes, or null
+  Allowance* allowance_;   // of texts
   OutputColumn column_;
   int64_t text_bytes_ = 0;
 };

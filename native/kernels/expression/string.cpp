@@ -272,9 +272,9 @@ std::string_view trimmed(std::string_view text, bool left, bool right, const Nod
   while (left && !text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (right && !text.empty() && text.back() == ' ') text.remove_suffix(1);
   // Other alphabets have blanks of their own.
-  const bool foreign =
-      (left && !text.empty() && text.front() < 0) || (right && !text.empty() && text.back() < 0);
-  if (foreign) throw NeedsReference(node.function);
+  const bool has_others =
+      !text.empty() && ((left && is_foreign(text.front())) || (right && is_foreign(text.back())));
+  if (has_others) throw NeedsReference(node.function);
   return text;
 }
 
@@ -351,22 +351,18 @@ void resolve_case_change(Node& node, std::span<const Node* const>) {
 }
 
 // Joins the texts of a row, without those that are NULL.
-void concat_kernel(Call& call) {
-  Str* out = call.out_as<Str>();
-  for (int64_t row = 0; row < call.rows; ++row) {
-    uint64_t size = 0;
-    for (const Vector* arg : call.args) size += arg->is_valid(row) ? arg->at<Str>(row).size : 0;
-    if (size > INT32_MAX) throw Overflow("concat makes a text of more than 2 GiB");
-    auto* made = call.arena.take_array<char>(static_cast<int64_t>(size));
-    char* at = made;
-    for (const Vector* arg : call.args) {
-      const Str& part = arg->at<Str>(row);
-      if (!arg->is_valid(row) || part.size == 0) continue;
-      std::memcpy(at, part.data, part.size);
-      at += part.size;
-    }
-    out[row] = {made, static_cast<uint32_t>(size), 0};
+Str joined(const Call& call, int64_t row, TextWriter& writer) {
+  int64_t size = 0;
+  for (const Vector* arg : call.args) size += arg->is_valid(row) ? int64_t{arg->at<Str>(row).size} : 0;
+  char* at = writer.room(size);
+  for (const Vector* arg : call.args) {
+    if (arg->is_valid(row)) at = append(at, arg->at<Str>(row).view());
   }
+  return writer.keep(size);
+}
+
+void concat_kernel(Call& call) {
+  make_texts(call, [&call](int64_t row, TextWriter& writer) { return joined(call, row, writer); });
 }
 
 template <bool strict>

@@ -3,9 +3,9 @@
 //
 // Taken are whole numbers in decimal and hexadecimal digits, floats in e, f and g or as short as they can be,
 // and texts; with a width, zeros, a sign and a side. Floats that are not finite are left to the reference.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 
 #include "kernels/expression/resolve.hpp"
@@ -61,6 +61,7 @@ struct Reader {
 
   bool done() const { return at >= text.size() || !fits; }
   char peek(size_t ahead = 0) const { return at + ahead < text.size() ? text[at + ahead] : '\0'; }
+  bool sees_ascii() const { return peek() != 0 && !is_foreign(peek()); }
   bool take(char wanted) {
     const bool found = at < text.size() && text[at] == wanted;
     at += found;
@@ -98,7 +99,7 @@ bool goes_with(const Spec& spec, Written written) {
 // What is between ':' and '}'.
 Spec read_format_spec(Reader& reader) {
   Spec spec;
-  if (reader.peek() > 0 && is_side(reader.peek(1))) {
+  if (reader.sees_ascii() && is_side(reader.peek(1))) {
     spec.fill = reader.peek();
     ++reader.at;
   }
@@ -108,7 +109,7 @@ Spec read_format_spec(Reader& reader) {
   spec.zeros = reader.take('0');
   spec.width = reader.take_number(0);
   if (reader.take('.')) spec.precision = reader.take_number(kNotGiven - 1);
-  if (reader.peek() != '}' && reader.peek() > 0) spec.kind = reader.text[reader.at++];
+  if (reader.peek() != '}' && reader.sees_ascii()) spec.kind = reader.text[reader.at++];
   reader.fits &= spec.precision >= kNotGiven && !(spec.zeros && spec.side != 0);
   return spec;
 }
@@ -224,6 +225,12 @@ std::string_view shortest(double magnitude, char* room) {
   return {room, static_cast<size_t>(at - room)};
 }
 
+std::chars_format layout_of(char kind) {
+  const char lower = static_cast<char>(kind | 0x20);
+  if (lower == 'e') return std::chars_format::scientific;
+  return lower == 'f' ? std::chars_format::fixed : std::chars_format::general;
+}
+
 void write_float(double value, const Spec& spec, Writing& out) {
   const double magnitude = std::fabs(value);
   out.sign = sign_of(std::signbit(value), spec.sign);
@@ -231,10 +238,12 @@ void write_float(double value, const Spec& spec, Writing& out) {
     out.rest = shortest(magnitude, out.room);
     return;
   }
-  const char format[] = {'%', '.', '*', spec.kind, '\0'};
-  const int precision = std::min(spec.precision < 0 ? 6 : spec.precision, kWidthMax);
-  const int size = std::snprintf(out.room, sizeof out.room, format, precision, magnitude);
-  out.rest = {out.room, static_cast<size_t>(size)};
+  const int precision = spec.precision < 0 ? 6 : spec.precision;
+  // Unlike printf, whatever the locale.
+  char* end =
+      std::to_chars(out.room, out.room + sizeof out.room, magnitude, layout_of(spec.kind), precision).ptr;
+  if (spec.kind < 'a') std::replace(out.room, end, 'e', 'E');
+  out.rest = {out.room, static_cast<size_t>(end - out.room)};
 }
 
 int128 whole_at(const Call& call, size_t arg, int64_t row) {

@@ -186,8 +186,8 @@ void move_timestamps(Call& call) {
 void move_times(Call& call) {
   const int64_t step = call.node.numbers[2] / nanoseconds_a_tick(call.node.type.unit);
   const int64_t day = ticks_a_day(call.node.type.unit);
-  map_unary<int64_t, int64_t>(call,
-                              [step, day](int64_t time) { return floor_modulo(time + step % day, day); });
+  map_unary<int64_t, int64_t>(
+      call, [step, day](int64_t time) { return floor_modulo(floor_modulo(time, day) + step % day, day); });
 }
 
 void resolve_move(Node& node, std::span<const Node* const>) {

@@ -2,7 +2,7 @@
 // says why.
 #include <algorithm>
 #include <bit>
-#include <numeric>
+#include <iterator>
 
 #include "kernels/code_points.hpp"
 #include "kernels/expression/resolve.hpp"
@@ -12,110 +12,6 @@
 namespace bireme {
 
 namespace {
-
-using CodePointTexts = std::vector<uint32_t>;
-
-void read_code_points(std::string_view text, CodePointTexts& out) {
-  out.clear();
-  for (size_t at = 0; at < text.size();) out.push_back(take_code_point(text, at));
-}
-
-void resolve_two(Node& node, Kind result) {
-  const bool fits = node.args.size() == 2 && node.arg_types[0].kind == Kind::String &&
-                    node.arg_types[1].kind == Kind::String && node.type.kind == result;
-  if (!fits) no_kernel(node);
-}
-
-// ---------------------------------------------------------------------------------------------- levenshtein
-
-constexpr size_t kWordBits = 64;
-
-// Which places of a text of at most 64 characters of ASCII hold each of them.
-class Places {
- public:
-  void read(std::string_view text) {
-    for (const char each : text_) at(each) = 0;
-    text_ = text;
-    for (size_t place = 0; place < text.size(); ++place) at(text[place]) |= uint64_t{1} << place;
-  }
-  uint64_t of(char character) const { return bits_[static_cast<unsigned char>(character)]; }
-  size_t size() const { return text_.size(); }
-
- private:
-  uint64_t& at(char character) { return bits_[static_cast<unsigned char>(character)]; }
-
-  uint64_t bits_[128] = {};
-  std::string_view text_;
-};
-
-// A column of the table of distances as the bits in which it rises and falls (Myers, with Hyyrö's last row).
-int64_t distance_by_bits(const Places& places, std::string_view text) {
-  auto distance = static_cast<int64_t>(places.size());
-  if (distance == 0) return static_cast<int64_t>(text.size());
-  const uint64_t last = uint64_t{1} << (places.size() - 1);
-  uint64_t rises = ~uint64_t{0};
-  uint64_t falls = 0;
-  for (const char each : text) {
-    const uint64_t same = places.of(each);
-    const uint64_t down = same | falls;
-    const uint64_t across = (((same & rises) + rises) ^ rises) | same;
-    uint64_t more = falls | ~(across | rises);
-    uint64_t less = rises & across;
-    distance += (more & last) != 0;
-    distance -= (less & last) != 0;
-    more = (more << 1) | 1;
-    less <<= 1;
-    rises = less | ~(down | more);
-    falls = more & down;
-  }
-  return distance;
-}
-
-// Any two texts, a row of the table after the other.
-class Table {
- public:
-  int64_t distance(std::string_view left, std::string_view right) {
-    read_code_points(left, left_);
-    read_code_points(right, right_);
-    row_.resize(right_.size() + 1);
-    std::iota(row_.begin(), row_.end(), 0u);
-    for (size_t number = 1; number <= left_.size(); ++number) next_row(number);
-    return row_.back();
-  }
-
- private:
-  void next_row(size_t number) {
-    uint32_t before = row_[0];
-    row_[0] = static_cast<uint32_t>(number);
-    for (size_t index = 1; index < row_.size(); ++index) {
-      const uint32_t changed = before + (left_[number - 1] != right_[index - 1]);
-      before = row_[index];
-      row_[index] = std::min(std::min(row_[index], row_[index - 1]) + 1, changed);
-    }
-  }
-
-  CodePointTexts left_;
-  CodePointTexts right_;
-  std::vector<uint32_t> row_;
-};
-
-void levenshtein_kernel(Call& call) {
-  Places places;
-  Table table;
-  make_values<int64_t>(call, 0, [&](int64_t row) {
-    std::string_view left = text_at(call, 0, row);
-    std::string_view right = text_at(call, 1, row);
-    if (left.size() < right.size()) std::swap(left, right);
-    if (right.size() > kWordBits || !is_ascii(left) || !is_ascii(right)) return table.distance(left, right);
-    places.read(right);
-    return distance_by_bits(places, left);
-  });
-}
-
-void resolve_levenshtein(Node& node, std::span<const Node* const>) {
-  resolve_two(node, Kind::Int64);
-  node.kernel = levenshtein_kernel;
-}
 
 // -------------------------------------------------------------------------------------------------- hamming
 
@@ -128,7 +24,8 @@ int64_t count_different_bytes(std::string_view left, std::string_view right) {
 int64_t count_different(std::string_view left, std::string_view right) {
   int64_t different = 0;
   size_t there = 0;
-  for (size_t here = 0; here < left.size();)
+  // Of bytes that are no text there may be more here than there.
+  for (size_t here = 0; here < left.size() && there < right.size();)
     different += take_code_point(left, here) != take_code_point(right, there);
   return different;
 }
@@ -144,7 +41,7 @@ void hamming_kernel(Call& call) {
 }
 
 void resolve_hamming(Node& node, std::span<const Node* const>) {
-  resolve_two(node, Kind::Int64);
+  expect_two_texts(node, Kind::Int64);
   node.can_raise = true;
   node.kernel = hamming_kernel;
 }
@@ -198,79 +95,12 @@ void jaccard_kernel(Call& call) {
 }
 
 void resolve_jaccard(Node& node, std::span<const Node* const>) {
-  resolve_two(node, Kind::Float64);
+  expect_two_texts(node, Kind::Float64);
   node.can_raise = true;
   node.kernel = jaccard_kernel;
 }
 
-// ----------------------------------------------------------------------------------------
-// damerau_levenshtein
-
-// With changes of places between which other changes may lie (Lowrance and Wagner).
-class SwapTable {
- public:
-  int64_t distance(std::string_view left, std::string_view right) {
-    read_code_points(left, left_);
-    read_code_points(right, right_);
-    width_ = right_.size() + 2;
-    far_ = static_cast<uint32_t>(left_.size() + right_.size());
-    costs_.assign((left_.size() + 2) * width_, far_);
-    std::iota(costs_.begin() + static_cast<int64_t>(width_) + 1,
-              costs_.begin() + 2 * static_cast<int64_t>(width_), 0u);
-    last_row_.clear();
-    for (size_t row = 1; row <= left_.size(); ++row) fill_row(row);
-    return costs_.back();
-  }
-
- private:
-  uint32_t& cost(size_t row, size_t column) { return costs_[row * width_ + column]; }
-
-  // The last row before of a character; few are different.
-  uint32_t& last_row_of(uint32_t character) {
-    for (auto& [known, row] : last_row_) {
-      if (known == character) return row;
-    }
-    return last_row_.emplace_back(character, 0u).second;
-  }
-
-  void fill_row(size_t row) {
-    size_t last_column = 0;
-    cost(row + 1, 1) = static_cast<uint32_t>(row);
-    for (size_t column = 1; column <= right_.size(); ++column) {
-      const bool same = left_[row - 1] == right_[column - 1];
-      const size_t from_row = last_row_of(right_[column - 1]);
-      const size_t between = (row - from_row - 1) + 1 + (column - last_column - 1);
-      const uint32_t moved = cost(from_row, last_column) + static_cast<uint32_t>(between);
-      const uint32_t changed = cost(row, column) + !same;
-      const uint32_t longer = std::min(cost(row + 1, column), cost(row, column + 1)) + 1;
-      cost(row + 1, column + 1) = std::min(std::min(changed, longer), moved);
-      if (same) last_column = column;
-    }
-    last_row_of(left_[row - 1]) = static_cast<uint32_t>(row);
-  }
-
-  CodePointTexts left_;
-  CodePointTexts right_;
-  std::vector<uint32_t> costs_;
-  std::vector<std::pair<uint32_t, uint32_t>> last_row_;
-  size_t width_ = 0;
-  uint32_t far_ = 0;
-};
-
-void damerau_kernel(Call& call) {
-  SwapTable table;
-  make_values<int64_t>(call, 0, [&call, &table](int64_t row) {
-    return table.distance(text_at(call, 0, row), text_at(call, 1, row));
-  });
-}
-
-void resolve_damerau(Node& node, std::span<const Node* const>) {
-  resolve_two(node, Kind::Int64);
-  node.kernel = damerau_kernel;
-}
-
-// ---------------------------------------------------------------------------------------------- jaro,
-// winkler
+// ------------------------------------------------------------------------------------------------ jaro, winkler
 
 class Jaro {
  public:
@@ -351,10 +181,8 @@ void resolve_jaro(Node& node, std::span<const Node* const>) {
 }
 
 constexpr Function kFunctions[] = {
-    {"damerau_levenshtein", resolve_damerau},
     {"jaro_similarity", resolve_jaro<false>},
     {"jaro_winkler_similarity", resolve_jaro<true>},
-    {"levenshtein", resolve_levenshtein},
     {"hamming", resolve_hamming},
     {"jaccard", resolve_jaccard},
 };

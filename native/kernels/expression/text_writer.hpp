@@ -76,6 +76,13 @@ void make_values(Call& call, Out none, Make make) {
   throw NeedsReference(call.node.function);
 }
 
+// A function of two texts.
+inline void expect_two_texts(const Node& node, Kind result) {
+  const bool fits = node.args.size() == 2 && node.arg_types[0].kind == Kind::String &&
+                    node.arg_types[1].kind == Kind::String && node.type.kind == result;
+  if (!fits) no_kernel(node);
+}
+
 inline bool are_constant(std::span<const Node* const> args) {
   return std::all_of(args.begin(), args.end(),
                      [](const Node* arg) { return arg->node_class == NodeClass::Literal; });

@@ -1,14 +1,16 @@
-// strftime with a constant format, of the years 1 to 9999; English, whatever the locale.
+// strftime of the years 1 to 9999; English, whatever the locale.
 //
-// What each specifier writes is in backends/reference/time_formats.py. A format with one that is not known
-// has no kernel: the reference backend says what is wrong with it.
+// What each specifier writes is in backends/reference/time_formats.py. A constant format with one that is
+// not known has no kernel, and of a row it is left to the reference backend, which says what is wrong with it.
 #include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "kernels/expression/by_text.hpp"
 #include "kernels/expression/moments.hpp"
 #include "kernels/expression/resolve.hpp"
+#include "kernels/expression/text_writer.hpp"
 #include "kernels/expression/time_names.hpp"
 
 namespace bireme {
@@ -57,11 +59,6 @@ char* write_two(char* at, int64_t value) {
 
 char* write_bare(char* at, int64_t value) {
   return write_digits(at, value, value < 10 ? 1 : value < 100 ? 2 : 3);
-}
-
-char* write_text(char* at, std::string_view text) {
-  std::memcpy(at, text.data(), text.size());
-  return at + text.size();
 }
 
 char* write_date(char* at, const Point& point) {
@@ -121,7 +118,7 @@ constexpr Specifier kSpecifiers[] = {
     {"-H", 2, [](char* at, const Point& point) { return write_bare(at, point.hour); }},
     {"I", 2, [](char* at, const Point& point) { return write_two(at, hour_12(point)); }},
     {"-I", 2, [](char* at, const Point& point) { return write_bare(at, hour_12(point)); }},
-    {"p", 2, [](char* at, const Point& point) { return write_text(at, point.hour < 12 ? "AM" : "PM"); }},
+    {"p", 2, [](char* at, const Point& point) { return append(at, point.hour < 12 ? "AM" : "PM"); }},
     {"M", 2, [](char* at, const Point& point) { return write_two(at, point.minute); }},
     {"-M", 2, [](char* at, const Point& point) { return write_bare(at, point.minute); }},
     {"S", 2, [](char* at, const Point& point) { return write_two(at, point.second); }},
@@ -129,11 +126,11 @@ constexpr Specifier kSpecifiers[] = {
     {"n", 9, [](char* at, const Point& point) { return write_digits(at, point.nanoseconds, 9); }},
     {"f", 6, [](char* at, const Point& point) { return write_digits(at, point.nanoseconds / 1'000, 6); }},
     {"g", 3, [](char* at, const Point& point) { return write_digits(at, point.nanoseconds / 1'000'000, 3); }},
-    {"a", 3, [](char* at, const Point& point) { return write_text(at, short_day(weekday(point.days))); }},
-    {"A", 9, [](char* at, const Point& point) { return write_text(at, kDayNames[weekday(point.days)]); }},
-    {"b", 3, [](char* at, const Point& point) { return write_text(at, short_month(point.civil.month)); }},
-    {"h", 3, [](char* at, const Point& point) { return write_text(at, short_month(point.civil.month)); }},
-    {"B", 9, [](char* at, const Point& point) { return write_text(at, kMonthNames[point.civil.month - 1]); }},
+    {"a", 3, [](char* at, const Point& point) { return append(at, short_day(weekday(point.days))); }},
+    {"A", 9, [](char* at, const Point& point) { return append(at, kDayNames[weekday(point.days)]); }},
+    {"b", 3, [](char* at, const Point& point) { return append(at, short_month(point.civil.month)); }},
+    {"h", 3, [](char* at, const Point& point) { return append(at, short_month(point.civil.month)); }},
+    {"B", 9, [](char* at, const Point& point) { return append(at, kMonthNames[point.civil.month - 1]); }},
     {"w", 1, [](char* at, const Point& point) { return write_bare(at, (weekday(point.days) + 1) % 7); }},
     {"u", 1, [](char* at, const Point& point) { return write_bare(at, weekday(point.days) + 1); }},
     {"U", 2, [](char* at, const Point& point) { return write_two(at, week_from(point, 6)); }},
@@ -152,7 +149,7 @@ constexpr Specifier kSpecifiers[] = {
        *at++ = ' ';
        return write_clock(at, point);
      }},
-    {"z", 3, [](char* at, const Point&) { return write_text(at, "+00"); }},
+    {"z", 3, [](char* at, const Point&) { return append(at, "+00"); }},
     {"Z", 0, [](char* at, const Point&) { return at; }},
 };
 
@@ -201,59 +198,86 @@ std::optional<Format> compiled(std::string_view text) {
 
 char* write_point(const Format& format, const Point& point, char* at) {
   for (const Part& part : format.parts) {
-    at = write_text(at, part.text);
+    at = append(at, part.text);
     if (part.write != nullptr) at = part.write(at, point);
   }
   return at;
 }
 
-template <typename In, typename Split>
-void format_rows(Call& call, Split split) {
+// A day, and the nanoseconds since its midnight.
+struct Split {
+  int64_t days;
+  int64_t rest;
+};
+
+struct OfDates {
+  using In = int32_t;
+  explicit OfDates(const Type&) {}
+  Split operator()(int32_t days) const { return {days, 0}; }
+};
+
+struct OfTimestamps {
+  using In = int64_t;
+  explicit OfTimestamps(const Type& type) : day(ticks_a_day(type.unit)), tick(nanoseconds_a_tick(type.unit)) {}
+  Split operator()(int64_t moment) const { return {floor_divide(moment, day), floor_modulo(moment, day) * tick}; }
+
+  int64_t day;
+  int64_t tick;
+};
+
+Str written(const Format& format, const Split& split, TextWriter& writer) {
+  if (split.days < kFirstDay || split.days > kLastDay) throw NeedsReference("strftime of a far date");
+  const Point point = point_of(static_cast<int32_t>(split.days), split.rest);
+  return writer.keep_until(write_point(format, point, writer.room(format.size_max)));
+}
+
+// The format is part of the node, or comes with each row.
+template <typename Of>
+void one_format_kernel(Call& call) {
   const auto& format = *static_cast<const Format*>(call.node.state.get());
-  const In* in = call.args[0]->as<In>();
-  Str* out = call.out_as<Str>();
-  auto* at = call.arena.take_array<char>(call.rows * format.size_max);
-  for (int64_t row = 0; row < call.rows; ++row) {
-    if (call.valid != nullptr && !call.valid[row]) {
-      out[row] = Str{"", 0, 0};
-      continue;
-    }
-    const auto [days, rest] = split(in[row]);
-    if (days < kFirstDay || days > kLastDay) throw NeedsReference("strftime of a far date");
-    char* end = write_point(format, point_of(static_cast<int32_t>(days), rest), at);
-    out[row] = {at, static_cast<uint32_t>(end - at), 0};
-    at = end;
-  }
-}
-
-void format_dates(Call& call) {
-  format_rows<int32_t>(call, [](int32_t days) { return std::pair<int64_t, int64_t>(days, 0); });
-}
-
-void format_timestamps(Call& call) {
-  const int64_t day = ticks_a_day(call.node.arg_types[0].unit);
-  const int64_t nanoseconds = kNanosecondsADay / day;
-  format_rows<int64_t>(call, [day, nanoseconds](int64_t moment) {
-    const int64_t days = floor_divide(moment, day);
-    return std::pair<int64_t, int64_t>(days, (moment - days * day) * nanoseconds);
+  const Of split(call.node.arg_types[0]);
+  make_texts(call, [&](int64_t row, TextWriter& writer) {
+    return written(format, split(call.args[0]->at<typename Of::In>(row)), writer);
   });
 }
 
-void resolve_strftime(Node& node, std::span<const Node* const>) {
+template <typename Of>
+void formats_kernel(Call& call) {
+  const Of split(call.node.arg_types[0]);
+  ByText<Format> formats;
+  make_texts(call, [&](int64_t row, TextWriter& writer) {
+    const Format* format = formats.get(text_at(call, 1, row), compiled);
+    if (format == nullptr) leave_to_reference(call);
+    return written(*format, split(call.args[0]->at<typename Of::In>(row)), writer);
+  });
+}
+
+template <typename Of>
+void resolve_of(Node& node) {
+  node.can_raise = true;
+  node.costly = true;
+  if (node.args.size() == 2) {
+    if (node.arg_types[1].kind != Kind::String) no_kernel(node);
+    node.kernel = formats_kernel<Of>;
+    return;
+  }
   expect_args(node, 1);
-  const Type& type = node.arg_types[0];
   auto format = compiled(node.text);
-  if (!format.has_value() || node.type.kind != Kind::String) no_kernel(node);
+  if (!format.has_value()) no_kernel(node);
+  node.state = std::make_shared<const Format>(std::move(*format));
+  node.kernel = one_format_kernel<Of>;
+}
+
+void resolve_strftime(Node& node, std::span<const Node* const>) {
+  if (node.args.empty() || node.type.kind != Kind::String) no_kernel(node);
+  const Type& type = node.arg_types[0];
   if (type.kind == Kind::Date32) {
-    node.kernel = format_dates;
+    resolve_of<OfDates>(node);
   } else if (type.kind == Kind::Timestamp && (type.unit == 'u' || type.unit == 'n')) {
-    node.kernel = format_timestamps;
+    resolve_of<OfTimestamps>(node);
   } else {
     no_kernel(node);
   }
-  node.state = std::make_shared<const Format>(std::move(*format));
-  node.can_raise = true;
-  node.costly = true;
 }
 
 constexpr Function kFunctions[] = {{"strftime", resolve_strftime}};

@@ -1,12 +1,14 @@
-// strptime and try_strptime with a constant format.
+// strptime and try_strptime.
 //
 // What the specifiers mean is in backends/reference/time_parsing.py. Those of weeks and zones have no kernel.
 // A text that does not fit is left to the reference backend, which says what is wrong with it.
 #include <algorithm>
 #include <optional>
 
+#include "kernels/expression/by_text.hpp"
 #include "kernels/expression/moments.hpp"
 #include "kernels/expression/resolve.hpp"
+#include "kernels/expression/text_writer.hpp"
 #include "kernels/expression/time_names.hpp"
 #include "kernels/expression/time_template.hpp"
 
@@ -134,6 +136,7 @@ std::optional<int64_t> moment_of(const Fields& fields) {
 }
 
 std::optional<int64_t> parsed(const Pieces& pieces, std::string_view text, Taken& taken) {
+  taken.resize(pieces.size());
   if (!match(pieces, 0, stripped(text), taken)) return std::nullopt;
   Fields fields;
   for (size_t index = 0; index < pieces.size(); ++index) {
@@ -142,32 +145,59 @@ std::optional<int64_t> parsed(const Pieces& pieces, std::string_view text, Taken
   return moment_of(fields);
 }
 
-void parse_kernel(Call& call) {
-  const auto& pieces = *static_cast<const Pieces*>(call.node.state.get());
-  Taken taken(pieces.size());
+// Nothing for a format that is read elsewhere, or none.
+std::optional<Pieces> pieces_of(std::string_view format) {
+  Pieces pieces;
+  const bool fits = add_pieces(pieces, stripped(format)) && !pieces.empty() && pieces.size() <= kPiecesMax;
+  return fits ? std::optional(std::move(pieces)) : std::nullopt;
+}
+
+// out[row] = the text of the row, taken apart by the pieces that pieces_at(row) gives.
+template <typename PiecesAt>
+void parse_rows(Call& call, PiecesAt pieces_at) {
+  Taken taken;
   int64_t* out = call.out_as<int64_t>();
   auto* bad = call.arena.take_array<uint8_t>(call.rows);
   for (int64_t row = 0; row < call.rows; ++row) {
     out[row] = 0;
     bad[row] = 0;
-    if (call.valid != nullptr && !call.valid[row]) continue;
-    const auto moment = parsed(pieces, call.args[0]->at<Str>(row).view(), taken);
+    if (!is_live(call, row)) continue;
+    const auto moment = parsed(pieces_at(row), text_at(call, 0, row), taken);
     out[row] = moment.value_or(0);
     bad[row] = !moment.has_value();
   }
   call.reject<NeedsReference>(bad);
 }
 
+void one_format_kernel(Call& call) {
+  const auto& pieces = *static_cast<const Pieces*>(call.node.state.get());
+  parse_rows(call, [&pieces](int64_t) -> const Pieces& { return pieces; });
+}
+
+void formats_kernel(Call& call) {
+  ByText<Pieces> formats;
+  parse_rows(call, [&](int64_t row) -> const Pieces& {
+    const Pieces* pieces = formats.get(text_at(call, 1, row), pieces_of);
+    if (pieces == nullptr) leave_to_reference(call);
+    return *pieces;
+  });
+}
+
 void resolve_parse(Node& node, std::span<const Node* const>) {
-  expect_args(node, 1);
-  const bool fits =
-      node.arg_types[0].kind == Kind::String && node.type.kind == Kind::Timestamp && node.type.unit == 'u';
-  auto pieces = std::make_shared<Pieces>();
-  if (!fits || !add_pieces(*pieces, stripped(node.text)) || pieces->empty()) no_kernel(node);
-  node.state = std::move(pieces);
-  node.kernel = parse_kernel;
+  const bool fits = !node.args.empty() && node.arg_types[0].kind == Kind::String &&
+                    node.type.kind == Kind::Timestamp && node.type.unit == 'u';
+  if (!fits) no_kernel(node);
   node.can_raise |= !node.safe;
   node.costly = true;
+  if (node.args.size() == 2 && node.arg_types[1].kind == Kind::String) {
+    node.kernel = formats_kernel;
+    return;
+  }
+  expect_args(node, 1);
+  auto pieces = pieces_of(node.text);
+  if (!pieces.has_value()) no_kernel(node);
+  node.state = std::make_shared<const Pieces>(std::move(*pieces));
+  node.kernel = one_format_kernel;
 }
 
 constexpr Function kFunctions[] = {{"strptime", resolve_parse}, {"try_strptime", resolve_parse}};

@@ -43,6 +43,9 @@ struct Piece {
 
 using Pieces = std::vector<Piece>;
 
+// Matching takes a call for each piece, one inside of the other; formats of people have some ten.
+inline constexpr size_t kPiecesMax = 64;
+
 // What each piece takes of a text.
 using Taken = std::vector<std::string_view>;
 

@@ -32,7 +32,7 @@ uint32_t Rewrite::marks() const {
   return marks;
 }
 
-void Rewrite::append(std::string& out, std::string_view text, const Found& found) const {
+void Rewrite::append(Scratch& out, std::string_view text, const Found& found) const {
   for (const Piece& piece : pieces_) {
     out.append(piece.text);
     if (piece.group >= 0) out.append(found.group(text, piece.group));
@@ -43,7 +43,7 @@ namespace {
 
 // After an empty match at the end of the match before it, the search goes on a character further.
 std::string_view replace_all(std::string_view text, const Automaton& automaton, const Rewrite& rewrite,
-                             std::string& scratch) {
+                             Scratch& scratch) {
   Found found;
   size_t at = 0;
   size_t last_end = kNotFound;
@@ -62,13 +62,13 @@ std::string_view replace_all(std::string_view text, const Automaton& automaton, 
     at = last_end = end;
   }
   if (at < text.size()) scratch.append(text.substr(at));
-  return scratch;
+  return scratch.view();
 }
 
 }  // namespace
 
 std::string_view replace(std::string_view text, const Automaton& automaton, const Rewrite& rewrite, bool all,
-                         std::string& scratch) {
+                         Scratch& scratch) {
   if (all) return replace_all(text, automaton, rewrite, scratch);
   Found found;
   if (!automaton.find(text, 0, found)) return text;
@@ -76,10 +76,11 @@ std::string_view replace(std::string_view text, const Automaton& automaton, cons
   const size_t end = found.marks[1];
   if (begin == 0 && end == text.size() && rewrite.only_group() >= 0)
     return found.group(text, rewrite.only_group());
-  scratch.assign(text.substr(0, begin));
+  scratch.clear();
+  scratch.append(text.substr(0, begin));
   rewrite.append(scratch, text, found);
   scratch.append(text.substr(end));
-  return scratch;
+  return scratch.view();
 }
 
 }  // namespace bireme::regex

@@ -40,9 +40,10 @@ class NativeKernels:
 
     def _reference(self) -> base.Kernels:
         """Made when it is first needed: most queries need none of it."""
+        from bireme.backends.native.nested_casts import cast_column
         from bireme.backends.reference import ReferenceKernels
 
-        return ReferenceKernels()
+        return ReferenceKernels(cast_column)
 
     def program(
         self, schema: Schema, *, predicate: Expr | None, exprs: Sequence[Expr], names: Sequence[str]

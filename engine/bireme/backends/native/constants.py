@@ -19,8 +19,8 @@ _FOREIGN: Final = "texts that are not ASCII"
 LEFT_OVER: Final = {
     **dict.fromkeys(("lower", "upper", "ilike", "trim", "ltrim", "rtrim"), _FOREIGN),
     **dict.fromkeys(("strip_accents", "nfc_normalize", "regexp_escape"), "letters that its kernel has no rule for"),
-    "strftime": "years before 1 or after 9999",
-    "strptime": "texts that do not fit the format",
+    "strftime": "years before 1 or after 9999, and by formats of rows that it does not know",
+    "strptime": "texts that do not fit the format, and by formats of rows that it does not know",
     "last_day": "the farthest dates",
     "date_diff": "the farthest dates",
     "date_sub": "the farthest dates",
@@ -54,7 +54,7 @@ def parts_of(expr: Call) -> Parts | str:
     return FUNCTIONS[expr.function](expr)
 
 
-def _with_text(place: int, *, safe: bool = False) -> Callable[[Call], Parts | str]:
+def _with_text(place: int) -> Callable[[Call], Parts | str]:
     """With a constant text at some place among the arguments."""
 
     def parts(expr: Call) -> Parts | str:
@@ -62,7 +62,22 @@ def _with_text(place: int, *, safe: bool = False) -> Callable[[Call], Parts | st
         if not isinstance(constant, Literal) or not isinstance(constant.value, str):
             return f"{expr.function} without a constant format or unit runs in the reference backend"
         rest = expr.args[:place] + expr.args[place + 1 :]
-        return Parts(expr.function, rest, text=constant.value, safe=safe)
+        return Parts(expr.function, rest, text=constant.value)
+
+    return parts
+
+
+def _formatted(*, safe: bool = False) -> Callable[[Call], Parts | str]:
+    """By a format behind the first argument, which becomes part of the node where it is constant."""
+
+    def parts(expr: Call) -> Parts | str:
+        name, (value, form) = expr.function, expr.args
+        if isinstance(form, Literal) and isinstance(form.value, str):
+            return Parts(name, (value,), text=form.value, safe=safe)
+        # A format that is not known is an error also where a text that does not fit is none.
+        if safe:
+            return "try_strptime without a constant format runs in the reference backend"
+        return Parts(name, expr.args)
 
     return parts
 
@@ -106,9 +121,9 @@ FUNCTIONS: Final[dict[str, Callable[[Call], Parts | str]]] = {
     "date_trunc": _truncated,
     "date_diff": _with_text(0),
     "date_sub": _with_text(0),
-    "strftime": _with_text(1),
-    "strptime": _with_text(1),
-    "try_strptime": _with_text(1, safe=True),
+    "strftime": _formatted(),
+    "strptime": _formatted(),
+    "try_strptime": _formatted(safe=True),
     "format": _with_text(0),
     "printf": _with_text(0),
     "time_bucket": _bucketed,

@@ -6,6 +6,7 @@ What a cast does to a value is in `plan.functions.conversion`; the short ways he
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bireme.backends.reference.collected import lengths_of, list_array
+from bireme.backends.reference.nested_texts import is_written_here, written
 from bireme.backends.reference.structs import field_at
 from bireme.backends.reference.values import from_values, to_values
 from bireme.backends.reference.vectors import (
@@ -33,25 +35,37 @@ from bireme.data.types import BOOL, DATE, STRING, DataType, Kind, list_of, to_ar
 from bireme.errors import ConversionFault
 from bireme.plan.functions.conversion import convert, field_places
 
+# A column, its type, the type that it is cast to, and whether what does not convert is NULL.
+CastColumn = Callable[[pa.Array, DataType, DataType, bool], pa.Array]
+
 # What a text is first read as that is to be a list.
 _TEXTS = list_of(STRING)
 _TICKS_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
-def cast_array(array: pa.Array, source: DataType, target: DataType, safe: bool) -> pa.Array:
-    """A column as one of type `target`; ConversionFault, or NULL where `safe`, for what does not convert."""
+def cast_array(
+    array: pa.Array, source: DataType, target: DataType, safe: bool, cast: CastColumn | None = None
+) -> pa.Array:
+    """A column as one of type `target`; ConversionFault, or NULL where `safe`, for what does not convert. The parts of
+    nested values are cast by `cast`, which does the same.
+    """
+    cast = cast or cast_array
     array = plain(array)
     if source is target:
         return array
     if source.kind is Kind.NULL:
         return pa.nulls(len(array), to_arrow(target))
     if source.kind is Kind.STRUCT and target.kind is Kind.STRUCT:
-        return _fields(array, source, target, safe)
+        return _fields(array, source, target, safe, cast)
     if source.kind is Kind.LIST and target.kind is Kind.LIST:
-        elements = cast_array(array.flatten(), source.children[0].type, target.children[0].type, safe)
+        elements = cast(array.flatten(), source.children[0].type, target.children[0].type, safe)
         return list_array(to_arrow(target), elements, lengths_of(array), nulls_of(array))
     if source is STRING and target.kind is Kind.LIST and target is not _TEXTS:
-        return cast_array(_by_value(array, source, _TEXTS, safe), _TEXTS, target, safe)
+        return cast(_by_value(array, source, _TEXTS, safe), _TEXTS, target, safe)
+    if target is STRING and is_written_here(source):
+        return written(array, source, lambda part, kind: cast(part, kind, STRING, safe))
+    if target is STRING and source.is_integer:
+        return array.cast(pa.string())
     counted = _counts(array, source, target)
     if counted is not None:
         return _checked(counted, array, source, target, safe)
@@ -60,14 +74,14 @@ def cast_array(array: pa.Array, source: DataType, target: DataType, safe: bool) 
     return _by_value(array, source, target, safe)
 
 
-def _fields(array: pa.Array, source: DataType, target: DataType, safe: bool) -> pa.Array:
+def _fields(array: pa.Array, source: DataType, target: DataType, safe: bool, cast: CastColumn) -> pa.Array:
     """A struct field by field; one that the source has not is NULL."""
     arrays = []
     for place, child in zip(field_places(source, target), target.children, strict=True):
         if place is None:
             arrays.append(pa.nulls(len(array), to_arrow(child.type)))
         else:
-            arrays.append(cast_array(field_at(array, place), source.children[place].type, child.type, safe))
+            arrays.append(cast(field_at(array, place), source.children[place].type, child.type, safe))
     mask = pa.array(nulls_of(array)) if array.null_count else None
     return pa.StructArray.from_arrays(arrays, fields=list(to_arrow(target)), mask=mask)
 

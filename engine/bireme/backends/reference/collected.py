@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from bireme.backends.reference.keys import Rows
 from bireme.backends.reference.row_groups import Groups
-from bireme.backends.reference.vectors import Bools, fixed, nulls_of
+from bireme.backends.reference.vectors import Bools, check_elements, fixed, nulls_of
 from bireme.data import arrays
 from bireme.data.types import to_arrow
 from bireme.errors import ValueTooLarge
@@ -75,7 +75,9 @@ def lengths_of(lists: pa.Array) -> Rows:
 
 def list_array(kind: pa.DataType, values: pa.Array, lengths: Rows, missing: Bools) -> pa.Array:
     """A column of lists that take so many of `values` each, one after the other."""
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    ends = np.cumsum(lengths)
+    check_elements(int(ends[-1]) if len(ends) else 0)
+    offsets = np.concatenate([[0], ends]).astype(np.int32)
     mask = arrays.from_numpy(missing) if missing.any() else None
     return pa.ListArray.from_arrays(arrays.from_numpy(offsets), values, type=kind, mask=mask)
 

@@ -7,7 +7,7 @@ hours. NULLs inside of an element are equal and behind all values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,9 @@ from bireme.backends.reference.vectors import Bools, Numbers, nulls_of
 from bireme.data.record import plain
 from bireme.data.types import DataType, to_arrow
 from bireme.plan.functions.order_keys import has_order
+
+# What numbers of elements take while they are made, with those that they are made of.
+BYTES_AN_ELEMENT: Final = 32
 
 
 class Elements:
@@ -100,10 +103,10 @@ def lists_of(values: pa.Array, lengths: Rows, missing: Bools, kind: DataType) ->
 
 def spread(starts: Rows, counts: Rows, steps: Rows) -> Rows:
     """For each row so many numbers from its start on, by its step."""
-    rows = np.repeat(np.arange(len(counts)), counts)
-    nth = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    numbers: Rows = starts[rows] + nth * steps[rows]
-    return numbers
+    numbers: Rows = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    if (steps != 1).any():
+        numbers = numbers * np.repeat(steps, counts)
+    return numbers + np.repeat(starts, counts)
 
 
 def codes_of(arrays: Sequence[pa.Array], kind: DataType) -> list[Numbers]:

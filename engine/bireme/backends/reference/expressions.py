@@ -33,7 +33,7 @@ from bireme.backends.reference import (
     text_lists,
     time_spans,
 )
-from bireme.backends.reference.casts import cast_array
+from bireme.backends.reference.casts import CastColumn, cast_array
 from bireme.backends.reference.keys import Rows
 from bireme.backends.reference.values import repeated
 from bireme.backends.reference.vectors import Bools, bools, from_bools, nulls_of
@@ -95,12 +95,17 @@ def check_supported(expr: Expr) -> None:
 class Scope:
     """The columns that expressions are evaluated over; equal subexpressions are evaluated once.
 
-    Inside of lambdas, `parameters` are known, too.
+    Inside of lambdas, `parameters` are known, too. `cast` casts parts of nested values.
     """
 
     def __init__(
-        self, columns: Sequence[pa.Array], rows: int, parameters: Mapping[Parameter, pa.Array] | None = None
+        self,
+        columns: Sequence[pa.Array],
+        rows: int,
+        parameters: Mapping[Parameter, pa.Array] | None = None,
+        cast: CastColumn | None = None,
     ) -> None:
+        self._cast = cast
         self._columns = columns
         self._rows = rows
         self._parameters = parameters or {}
@@ -130,7 +135,7 @@ class Scope:
                     raise EngineBug(f"{function} without arguments reached a backend")
                 return FUNCTIONS[function](expr, [self.evaluate(arg) for arg in args])
             case Cast(arg, kind, safe):
-                return cast_array(self.evaluate(arg), arg.type, kind, safe)
+                return cast_array(self.evaluate(arg), arg.type, kind, safe, self._cast)
             case Case(branches, default, kind):
                 return self._case(branches, default, kind)
             case InList(arg, items):
@@ -146,7 +151,7 @@ class Scope:
         """The same columns and parameters at some rows, which may come repeatedly, and further `parameters`."""
         positions = arrays.from_numpy(np.asarray(rows, np.int64))
         around = {parameter: values.take(positions) for parameter, values in self._parameters.items()}
-        return Scope(_TakenLazily(self._columns, positions), len(rows), {**around, **parameters})
+        return Scope(_TakenLazily(self._columns, positions), len(rows), {**around, **parameters}, self._cast)
 
     def merged(self, parts: list[tuple[Rows, pa.Array]], kind: DataType) -> pa.Array:
         """A column of the values of `parts`, each at its rows, and NULL elsewhere."""
@@ -229,11 +234,11 @@ def _merged(parts: list[tuple[Rows, pa.Array]], rows: int, kind: DataType) -> pa
     return together.take(arrays.from_numpy(np.asarray(source, np.int64), missing=source < 0))
 
 
-def kept_rows(predicate: Expr, columns: Sequence[pa.Array], rows: int) -> Rows:
+def kept_rows(predicate: Expr, columns: Sequence[pa.Array], rows: int, cast: CastColumn | None = None) -> Rows:
     """The rows for which `predicate` is TRUE; its conjuncts are evaluated in turn, each for the rows still kept."""
     conjuncts = predicate.args if isinstance(predicate, Call) and predicate.function == "and" else (predicate,)
     kept = np.arange(rows)
-    scope = Scope(columns, rows)
+    scope = Scope(columns, rows, cast=cast)
     for conjunct in conjuncts:
         chosen: Bools = bools(scope._evaluate_at(conjunct, kept))
         kept = kept[chosen]

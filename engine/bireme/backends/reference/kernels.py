@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from bireme.backends.base import GroupTable, JoinTable, ProbePlan, Program, RowFilter, WindowStream
 from bireme.backends.hash import hash_rows
+from bireme.backends.reference.casts import CastColumn
 from bireme.backends.reference.expressions import Scope, check_supported, kept_rows
 from bireme.backends.reference.groups import ReferenceGroupTable
 from bireme.backends.reference.joins import ReferenceJoinTable
@@ -29,7 +30,10 @@ from bireme.plan.top_per_key import TopPerKey
 class ReferenceProgram:
     """A filter and projection, interpreted."""
 
-    def __init__(self, predicate: Expr | None, exprs: Sequence[Expr], names: Sequence[str]) -> None:
+    def __init__(
+        self, predicate: Expr | None, exprs: Sequence[Expr], names: Sequence[str], cast: CastColumn | None
+    ) -> None:
+        self._cast = cast
         self._predicate = predicate
         self._exprs = tuple(exprs)
         self._names = tuple(names)
@@ -43,18 +47,23 @@ class ReferenceProgram:
         columns: list[pa.Array] = batch.columns
         rows = batch.num_rows
         if self._predicate is not None:
-            kept = kept_rows(self._predicate, columns, rows)
+            kept = kept_rows(self._predicate, columns, rows, self._cast)
             if len(kept) < rows:
                 used = take_rows(batch, kept)
                 columns, rows = used.columns, len(kept)
-        scope = Scope(columns, rows)
+        scope = Scope(columns, rows, cast=self._cast)
         # A column that is only passed on keeps its dictionary.
         arrays = [columns[e.index] if isinstance(e, Column) else scope.evaluate(e) for e in self._exprs]
         return record_batch(arrays, self._names, rows)
 
 
 class ReferenceKernels:
-    """Slow but plain kernels; see `backends.base.Kernels` for what each one means."""
+    """Slow but plain kernels; see `backends.base.Kernels` for what each one means. Where casts take nested values
+    apart, `cast` casts the parts, if it is given.
+    """
+
+    def __init__(self, cast: CastColumn | None = None) -> None:
+        self._cast = cast
 
     @property
     def name(self) -> str:
@@ -74,7 +83,7 @@ class ReferenceKernels:
             check_supported(expr)
         if predicate is not None:
             check_supported(predicate)
-        return ReferenceProgram(predicate, exprs, names)
+        return ReferenceProgram(predicate, exprs, names, self._cast)
 
     def scan(
         self,

@@ -20,7 +20,7 @@ from bireme.backends.reference.vectors import Bools, any_null, bools, from_bools
 from bireme.data import arrays
 from bireme.data.record import plain
 from bireme.data.types import INT32, STRING, to_arrow
-from bireme.errors import DomainFault, ValueTooLarge
+from bireme.errors import DomainFault, TooMuchAtOnce, ValueTooLarge
 from bireme.plan.expr import Call
 
 Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
@@ -85,7 +85,8 @@ def _joined_texts(lists: pa.Array, separators: pa.Array) -> pa.Array:
     try:
         return pc.binary_join(lists, separators)
     except pa.ArrowCapacityError as error:
-        raise ValueTooLarge("lists joined into texts give more than 2 GiB of them; join fewer values") from error
+        fault = ValueTooLarge if len(lists) == 1 else TooMuchAtOnce
+        raise fault("lists joined into texts give more than 2 GiB of them; join fewer values") from error
 
 
 # ---------------------------------------------------------------------------------------------- elements

@@ -8,20 +8,19 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from bireme.backends.allowance import ask
 from bireme.backends.reference.collected import list_array
-from bireme.backends.reference.elements import Elements, spread
+from bireme.backends.reference.elements import BYTES_AN_ELEMENT, Elements, spread
 from bireme.backends.reference.keys import Rows
-from bireme.backends.reference.vectors import Numbers, any_null, bools, integers, magnitude, widened
+from bireme.backends.reference.vectors import Numbers, any_null, bools, check_elements, integers, magnitude, widened
 from bireme.data import arrays
 from bireme.data.types import to_arrow
-from bireme.errors import OutOfRoom
+from bireme.errors import ValueTooLarge
 from bireme.plan.expr import Call
 
 Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
 
 _SERIES_MAX: Final = 1 << 24
-# Of all lists of a batch together.
-_ELEMENTS_MAX: Final = (1 << 31) - 1
 # Bounds up to this differ by what 64 bits hold.
 _NARROW_MAX: Final = 1 << 61
 
@@ -32,11 +31,12 @@ def _series(is_open: bool) -> Evaluator:
         start, stop, step = _bounds([integers(arg) for arg in args])
         lengths = np.where(missing, 0, _lengths(start, stop, step, is_open))
         if (lengths > _SERIES_MAX).any():
-            raise OutOfRoom(f"a list of more than {_SERIES_MAX} numbers; use the table function instead")
+            raise ValueTooLarge(f"a list of more than {_SERIES_MAX} numbers; use the table function instead")
         counts = lengths.astype(np.int64)
-        if int(counts.sum()) > _ELEMENTS_MAX:
-            raise OutOfRoom("lists of more than 2,147,483,647 numbers in one batch; use the table function instead")
-        numbers = spread(start, counts, step).astype(np.int64)
+        total = int(counts.sum())
+        check_elements(total)
+        ask(BYTES_AN_ELEMENT * total, f"the numbers of {call.function}")
+        numbers = spread(start, counts, step).astype(np.int64, copy=False)
         return list_array(to_arrow(call.type), arrays.from_numpy(numbers), counts, missing)
 
     return evaluate

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import accumulate
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from bireme.backends.allowance import ask
 from bireme.backends.reference.vectors import (
     INT64_BOUND,
+    check_elements,
     from_floats,
     from_integers,
     from_intervals,
@@ -26,6 +28,9 @@ from bireme.data.record import plain
 from bireme.data.types import STRING, DataType, Kind, to_arrow
 from bireme.errors import ConversionFault
 from bireme.plan.expr import Call
+
+# With the place that it is taken from.
+_BYTES_AN_ELEMENT: Final = 24
 
 Evaluator = Callable[[Call, list[pa.Array]], pa.Array]
 
@@ -108,17 +113,30 @@ def repeated(value: Any, kind: DataType, rows: int) -> pa.Array:
     """A column of one value."""
     if value is None:
         return pa.nulls(rows, to_arrow(kind))
-    if kind.kind is Kind.INTERVAL:
+    if kind.kind is Kind.LIST:
+        return _repeated_list(from_values([value], kind), rows)
+    # Arrow takes many times as long to repeat a scalar of these.
+    if kind.kind is Kind.INTERVAL or kind.is_nested:
         return from_values([value], kind).take(arrays.from_numpy(np.zeros(rows, np.int64)))
     if kind.is_float:
         return from_floats(np.full(rows, value, np.float64), np.zeros(rows, np.bool_), kind)
     if kind.is_integer and value < INT64_BOUND:
         return from_integers(np.full(rows, value, np.int64), np.zeros(rows, np.bool_), kind, str)
-    one = _text(value) if kind is STRING else from_values([value], kind)
+    one = text_array(value) if kind is STRING else from_values([value], kind)
     return pa.repeat(one[0], rows)
 
 
-def _text(value: str) -> pa.Array:
+def _repeated_list(one: pa.Array, rows: int) -> pa.Array:
+    """A column of the only list of another, whose elements are taken in one go."""
+    size = len(one.values)
+    check_elements(rows * size)
+    ask(_BYTES_AN_ELEMENT * rows * size, "copies of a list")
+    elements = one.values.take(arrays.from_numpy(np.tile(np.arange(size), rows)))
+    offsets = np.arange(rows + 1, dtype=np.int64) * size
+    return pa.ListArray.from_arrays(arrays.from_numpy(offsets.astype(np.int32)), elements, type=one.type)
+
+
+def text_array(value: str) -> pa.Array:
     """A column of one text, without what pyarrow loads to make one of Python values (`data.arrays`)."""
     content = value.encode()
     ends = pa.py_buffer(np.array([0, len(content)], np.int32))

@@ -17,7 +17,7 @@ import pyarrow as pa
 from bireme.data import arrays
 from bireme.data.record import plain
 from bireme.data.types import BOOL, DataType, Kind, to_arrow
-from bireme.errors import Overflow
+from bireme.errors import Overflow, TooMuchAtOnce
 from bireme.plan.expr import Interval
 from bireme.plan.functions.conversion import integer_range
 
@@ -29,6 +29,8 @@ INT64_BOUND: Final = 1 << 63
 _DATE_BOUND: Final = (1 << 31) - 2
 _MONTH_DAY_NANO: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
 _MASK_64: Final = (1 << 64) - 1
+# Of all lists of a column together.
+_ELEMENTS_MAX: Final = (1 << 31) - 1
 
 
 def nulls_of(array: pa.Array) -> Bools:
@@ -130,6 +132,12 @@ def span_parts(array: pa.Array) -> tuple[Numbers, Numbers, Numbers]:
     for part in (months, days, nanoseconds) if missing.any() else ():
         part[missing] = 0
     return months, days, nanoseconds
+
+
+def check_elements(count: int) -> None:
+    """Raises TooMuchAtOnce where the lists of a column would have so many elements that Arrow has no room for them."""
+    if count > _ELEMENTS_MAX:
+        raise TooMuchAtOnce(f"the lists of some rows have {count} elements, and Arrow has room for {_ELEMENTS_MAX}")
 
 
 # ------------------------------------------------------------------------------------------ back to Arrow

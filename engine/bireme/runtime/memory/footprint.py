@@ -57,6 +57,10 @@ class Quota(Protocol):
         """Keeps at most `kept_max` bytes from now on, and with what is in use at most `held_max`."""
         ...
 
+    def hold_to(self, limit: int, share: int, /) -> None:
+        """Kernels that ask take together what is left of half of `limit`, but each a `share` whatever is left."""
+        ...
+
     def held(self) -> tuple[int, int]:
         """Bytes in use, and bytes that are kept for reuse."""
         ...
@@ -86,7 +90,8 @@ class Close:
 
 class Footprint:
     """Keeps the process within the limit that `ledger` has on DEVICE when this is made. `later` calls once so many
-    seconds have passed; without it, nothing is looked at in between.
+    seconds have passed; without it, nothing is looked at in between. Kernels may take a `share` each that nobody
+    reserved.
     """
 
     def __init__(
@@ -97,6 +102,7 @@ class Footprint:
         clock: Clock,
         *,
         kept_max: int,
+        share: int = 0,
         resident: Callable[[], int] = resident_bytes,
     ) -> None:
         self._ledger = ledger
@@ -104,6 +110,7 @@ class Footprint:
         self._recorder = recorder
         self._clock = clock
         self._kept_max = kept_max
+        self._share = share
         self._resident = resident
         self.later: Later = _never
         self._is_watched = False
@@ -117,6 +124,7 @@ class Footprint:
         self._next = 0.0
         self._next_tidy = 0.0
         quota.set(self._held_max, kept_max)
+        quota.hold_to(self._limit, share)
         ledger.changed = self._look
 
     def __repr__(self) -> str:
@@ -161,6 +169,13 @@ class Footprint:
         """How much more the process may hold now, whatever is reserved."""
         return self._limit - (self._resident() - self._base)
 
+    def may_have(self, nbytes: int) -> bool:
+        """Whether a kernel may take so much that nobody reserved: its share always, more as far as there is room beside
+        the shares of others, for which the pool gives up what it keeps.
+        """
+        _, kept = self._quota.held()
+        return nbytes <= max(self._share, self.spare() + kept - self._limit // 2)
+
     def _tell_ledger(self, uncounted: int, too_close: int, now: float) -> None:
         allowed = max(int(_ALLOWED_SHARE * self._limit), _UNCOUNTED_BYTES)
         if uncounted > allowed // 2 and now >= self._next_tidy:
@@ -176,6 +191,12 @@ class Footprint:
         """The worker needs the pool no more."""
         self._ledger.changed = _unheard
         self._quota.set(0, 0)
+        self._quota.hold_to(0, 0)
+
+
+def share_of(limit: int, *, slots: int) -> int:
+    """What a kernel may take that nobody reserved: of all slots at once, half of the limit."""
+    return max(_SURPRISE_BYTES, limit // (2 * slots))
 
 
 def _never(seconds: float, call: Callable[[], None], /) -> None:
