@@ -1,4 +1,4 @@
-"""Numbers that a query must name as constants: how many rows LIMIT leaves, where a series ends, a sample's size."""
+"""Numbers that a query names as constants: how many rows LIMIT leaves, where a series ends, a sample's size."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from decimal import Decimal
 from typing import Final
 
 from bireme.data.exact_decimal import EXACT
-from bireme.errors import ClauseFault, QueryError, Unsupported
+from bireme.data.types import INT64, NULL, STRING, UINT64, Kind
+from bireme.errors import ClauseFault, QueryError, TypeFault, Unsupported
 from bireme.frontend.sql.context import Block, Context
+from bireme.frontend.sql.correlation import depths
 from bireme.frontend.sql.scope import Scope
 from bireme.frontend.sql.syntax import Node, located
+from bireme.plan import functions
 from bireme.plan.expr import Call, Cast, Expr, Literal
 
 # No table has more rows; larger limits mean the same.
@@ -21,15 +24,51 @@ def row_count(node: Node, clause: str, block: Block) -> int | None:
     """The whole number that a constant expression is; None for NULL, which means no limit."""
     context = Context(block, Scope([], ()), clause)
     try:
-        value = whole_number(context.bind(node), clause)
-        if value is None:
-            return None
-        if value < 0:
-            raise ClauseFault(f"{clause} cannot be negative")
-        return min(value, _ROWS_MAX)
+        return _count(context.bind(node), clause)
     except QueryError as error:
         located(error, node, block.statement.text)
         raise
+
+
+def rows_wanted(node: Node, clause: str, block: Block) -> int | Expr | None:
+    """The whole number that an expression is: at once where it is constant, else as a BIGINT of the running query."""
+    context = Context(block, Scope([], ()), clause)
+    try:
+        expr = context.bind(node)
+        return _count(expr, clause) if _is_constant(expr) else _counted(expr, clause)
+    except QueryError as error:
+        located(error, node, block.statement.text)
+        raise
+
+
+def _count(expr: Expr, clause: str) -> int | None:
+    value = whole_number(expr, clause)
+    if value is None:
+        return None
+    if value < 0:
+        raise ClauseFault(f"{clause} cannot be negative")
+    return min(value, _ROWS_MAX)
+
+
+def _counted(expr: Expr, clause: str) -> Expr:
+    if any(depths(expr)):
+        raise Unsupported(f"{clause} with columns of a query around it is not supported; number the rows in QUALIFY")
+    kind = expr.type
+    if not (kind.is_integer or kind in (STRING, NULL) or (kind.kind is Kind.DECIMAL and kind.scale == 0)):
+        raise TypeFault(f"{clause} needs a whole number, not {kind}")
+    # A negative number is no UBIGINT.
+    return functions.cast(functions.cast(expr, UINT64), INT64)
+
+
+def _is_constant(expr: Expr) -> bool:
+    match expr:
+        case Literal():
+            return True
+        case Cast(arg):
+            return _is_constant(arg)
+        case Call(function, args):
+            return function in _ARITHMETIC and all(map(_is_constant, args))
+    return False
 
 
 def number(node: Node, clause: str, block: Block) -> Decimal | None:
