@@ -13,7 +13,7 @@ from bireme.data.types import BOOL, INT64
 from bireme.plan import functions
 from bireme.plan.expr import UP_TO_PEERS, WHOLE_PARTITION, Column, Expr, Literal, SortKey, WindowCall
 from bireme.plan.relation import Filter, Join, JoinKind, Project, Rel, Union, Window
-from bireme.plan.tree import all_columns, remap, select
+from bireme.plan.tree import all_columns, remap, select, shift
 
 # Of the comparisons `left … right`: whether the nearest row comes first from the end, and whether equal ones count.
 _DESCENDING: Final = {"ge": False, "gt": False, "le": True, "lt": True}
@@ -40,13 +40,13 @@ class Nearness(NamedTuple):
 
 
 def asof_join(
-    left: Rel, right: Rel, keys: Sequence[Pair], on: Nearness, kind: JoinKind, *, tests: Sequence[Expr] = (),
-    residual: Expr | None = None,
+    left: Rel, right: Rel, keys: Sequence[Pair], on: Nearness, kind: JoinKind, *, null_equal_count: int = 0,
+    tests: Sequence[Expr] = (), residual: Expr | None = None,
 ) -> Rel:  # fmt: skip
     """Rows of `left` with the nearest row of `right`, of those with equal keys, as joins of that kind keep them.
 
-    `keys` are pairs of an expression over each side, of one type. NULL compares with nothing. Right rows that fail
-    `tests` are not there to be met. Where `residual` does not hold for a pair, its left row meets none.
+    `keys` are pairs of an expression over each side, of one type. NULL compares with nothing, but is equal to NULL in
+    the first keys. Right rows that fail `tests` are not there to be met; left rows that fail `residual` meet none.
     """
     tests = (functions.scalar("is_not_null", (on.right,)), *tests)
     near = Filter(right, functions.scalar("and", tests))
@@ -55,7 +55,37 @@ def asof_join(
     order = SortKey(on.right, on.descending)
     keeps_all = kind in (JoinKind.RIGHT, JoinKind.FULL)
     met = _numbered_where(right, tests, rights, order) if keeps_all else _numbered(near, rights, order)
-    return _met(left, lefts, met, kind, (wanted, (*rights, Column(len(right.schema), INT64))), residual)
+    width, start = len(left.schema), len(lefts.schema)
+    keys_of_both = wanted, (*rights, Column(len(right.schema), INT64))
+    joined = Join(lefts, met, kind, *keys_of_both, residual, null_equal_count)
+    kept = [*range(width)]
+    if kind not in (JoinKind.SEMI, JoinKind.ANTI):
+        kept += range(start, start + len(right.schema))
+    return select(joined, kept)
+
+
+def asof_join_where(left: Rel, right: Rel, keys: Sequence[Pair], on: Nearness, kind: JoinKind, holds: Expr) -> Rel:
+    """The same where a pair must also fulfil `holds`: of the pairs that do, the nearest of each left row.
+
+    All pairs are made, so it takes what they take.
+    """
+    width, right_width = len(left.schema), len(right.schema)
+    near = functions.scalar(on.comparison, (on.left, shift(on.right, width)))
+    condition = functions.scalar("and", (near, holds))
+    lefts, rights = tuple([key for key, _ in keys]), tuple([key for _, key in keys])
+    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return Join(left, right, kind, lefts, rights, condition)
+    row = WindowCall(functions.window("row_number", ()), (), (), WHOLE_PARTITION)
+    numbered = Window(left, (row,), ("row",))
+    moved = [*range(width), *range(width + 1, width + 1 + right_width)]
+    pairs = Join(numbered, right, JoinKind.INNER, lefts, rights, remap(condition, moved))
+    order = SortKey(shift(on.right, width + 1), not on.descending)
+    place = WindowCall(functions.window("row_number", ()), (Column(width, INT64),), (order,), WHOLE_PARTITION)
+    placed = Window(pairs, (place,), ("place",))
+    first = functions.scalar("eq", (Column(len(placed.schema) - 1, INT64), Literal(1, INT64)))
+    nearest = select(Filter(placed, first), range(width, width + 1 + right_width))
+    joined = Join(numbered, nearest, kind, (Column(width, INT64),), (Column(0, INT64),))
+    return select(joined, [*range(width), *range(width + 2, width + 2 + right_width)])
 
 
 def _with_wanted(left: Rel, near: Rel, keys: Sequence[Pair], on: Nearness) -> tuple[Rel, tuple[Expr, ...]]:
@@ -70,20 +100,6 @@ def _with_wanted(left: Rel, near: Rel, keys: Sequence[Pair], on: Nearness) -> tu
     before = functions.scalar("subtract", (Column(width + count + 3, INT64), Column(width + count + 2, INT64)))
     wanted = functions.case([(functions.scalar("is_not_null", (place,)), before)], None)
     return lefts, (*partition, wanted)
-
-
-def _met(
-    left: Rel, lefts: Rel, rights: Rel, kind: JoinKind, keys: tuple[tuple[Expr, ...], tuple[Expr, ...]],
-    residual: Expr | None,
-) -> Rel:  # fmt: skip
-    """The join, of the columns that both sides had before others were put behind them."""
-    width, start, right_width = len(left.schema), len(lefts.schema), len(rights.schema) - 1
-    if residual is not None:
-        residual = remap(residual, [*range(width), *range(start, start + right_width)])
-    kept = [*range(width)]
-    if kind not in (JoinKind.SEMI, JoinKind.ANTI):
-        kept += range(start, start + right_width)
-    return select(Join(lefts, rights, kind, *keys, residual), kept)
 
 
 def _numbered(right: Rel, keys: Sequence[Expr], order: SortKey) -> Rel:

@@ -69,4 +69,4 @@ class TableCatalog:
         return [table.name for table in self._tables.values()]
 
     def values(self, plan: Rel) -> Sequence[object]:
-        raise Unsupported("nothing can run here to look up values, so the query has to name them: write IN (…)")
+        raise Unsupported("nothing can run here to look up a value that the query depends on; write it as a constant")

@@ -139,7 +139,6 @@ _NUMBERS: Final[dict[str, Callable[[Ordered, WindowCall], Callable[[Rows], Rows]
 
 def _listed(ordered: Ordered, call: WindowCall) -> pa.Array:
     """array_agg and collect with an order of their own."""
-    assert not call.call.distinct, "lists of different values have no order of their own"
     values = plain(argument(ordered, call, 0))
     counted = _counted(ordered, call, values)
     ranks = _ranks(_sequence(ordered, call, values, np.arange(len(ordered))))
@@ -147,8 +146,11 @@ def _listed(ordered: Ordered, call: WindowCall) -> pa.Array:
 
     def lists(ids: Rows, rows: Rows, count: int) -> pa.Array:
         order = np.argsort(ranks[rows], kind="stable")
-        taken = values.take(arrays.from_numpy(rows[order]))
-        return collected.partial(step, taken, Groups(ids[order], count), 0)[0]
+        ids, taken = ids[order], values.take(arrays.from_numpy(rows[order]))
+        if call.call.distinct:
+            _, first = group_rows([arrays.from_numpy(ids), taken], len(ids))
+            ids, taken = ids[first], taken.take(arrays.from_numpy(first))
+        return collected.partial(step, taken, Groups(ids, count), 0)[0]
 
     return _through(ordered, call, counted, lists)
 

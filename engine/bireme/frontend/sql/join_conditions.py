@@ -25,7 +25,7 @@ def split(condition: Expr | None, width: int) -> tuple[list[Pair], list[Expr]]:
     pairs: list[Pair] = []
     rest: list[Expr] = []
     for part in tree.conjuncts(condition):
-        pair = _key_pair(part, width)
+        pair = _pair(part, "eq", width)
         if pair is None:
             rest.append(part)
         else:
@@ -34,26 +34,36 @@ def split(condition: Expr | None, width: int) -> tuple[list[Pair], list[Expr]]:
 
 
 class AsOf(NamedTuple):
-    """What an ASOF JOIN is by: keys, an inequality, conditions on right rows, and one on pairs."""
+    """What an ASOF JOIN is by: keys, in the first of which NULLs are equal, and an inequality.
+
+    `tests` are conditions on right rows, `residual` is one on left rows, and `holds` one on both.
+    """
 
     keys: list[Pair]
+    null_equal_count: int
     near: Nearness
     tests: list[Expr]
     residual: Expr | None
+    holds: Expr | None
 
 
 def split_asof(condition: Expr | None, width: int) -> AsOf:
     """The condition of an ASOF JOIN."""
     keys, rest = split(condition, width)
-    places = [place for part in rest if (place := _place_pair(part, width)) is not None]
+    alike = {part: pair for part in rest if (pair := _pair(part, "is_not_distinct", width)) is not None}
+    places = {part: place for part in rest if (place := _place_pair(part, width)) is not None}
     if len(places) != 1:
         raise ClauseFault(f"an ASOF JOIN needs one inequality such as l.t >= r.t, and has {len(places)}")
-    others = [part for part in rest if _place_pair(part, width) is None]
+    others = [part for part in rest if part not in alike and part not in places]
     if any(map(tree.holds_subquery, others)):
         raise Unsupported("a subquery in the condition of an ASOF JOIN is not supported; compute it in FROM")
-    tests = [part for part in others if _is_of_right(part, width)]
-    residual = tree.conjoin([part for part in others if part not in tests])
-    return AsOf(keys, places[0], [tree.shift(part, -width) for part in tests], residual)
+    lefts = (1 << width) - 1
+    tests = [part for part in others if tree.column_mask(part) & ~lefts and not tree.column_mask(part) & lefts]
+    own = [part for part in others if not tree.column_mask(part) & ~lefts]
+    of_both = [part for part in others if part not in tests and part not in own]
+    (near,) = places.values()
+    shifted = [tree.shift(part, -width) for part in tests]
+    return AsOf([*alike.values(), *keys], len(alike), near, shifted, tree.conjoin(own), tree.conjoin(of_both))
 
 
 def _place_pair(part: Expr, width: int) -> Nearness | None:
@@ -68,8 +78,9 @@ def _place_pair(part: Expr, width: int) -> Nearness | None:
     return None
 
 
-def _key_pair(part: Expr, width: int) -> Pair | None:
-    if not tree.is_call(part, "eq") or not _can_be_key(part):
+def _pair(part: Expr, function: str, width: int) -> Pair | None:
+    """A comparison of an expression over each side, of the left and of the right one."""
+    if not tree.is_call(part, function) or not _can_be_key(part):
         return None
     a, b = part.args  # type: ignore[attr-defined]
     if _is_across(a, b, width):
@@ -87,8 +98,3 @@ def _is_across(a: Expr, b: Expr, width: int) -> bool:
     """Whether `a` reads columns of the left side alone, and `b` of the right side alone."""
     lefts, a_mask, b_mask = (1 << width) - 1, tree.column_mask(a), tree.column_mask(b)
     return a_mask != 0 and b_mask != 0 and not a_mask & ~lefts and not b_mask & lefts
-
-
-def _is_of_right(part: Expr, width: int) -> bool:
-    mask = tree.column_mask(part)
-    return mask != 0 and not mask & ((1 << width) - 1)

@@ -10,7 +10,7 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import INT64
 from bireme.errors import ClauseFault, NameFault, QueryError, Unsupported
-from bireme.frontend.asof import Nearness, asof_join
+from bireme.frontend.asof import Nearness, asof_join, asof_join_where
 from bireme.frontend.sql import tables
 from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.correlation import deepen
@@ -158,8 +158,21 @@ def _asof(left: Bound, right: Bound, kind: JoinKind, condition: Expr | None, *, 
     """ASOF JOIN … ON: equalities, one inequality of a value of each side, and other conditions."""
     if dependent:
         raise Unsupported("the right side of an ASOF JOIN cannot read the left side")
-    by = split_asof(condition, left.scope.width)
-    return asof_join(left.relation, right.relation, by.keys, by.near, kind, tests=by.tests, residual=by.residual)
+    width = left.scope.width
+    by = split_asof(condition, width)
+    if by.holds is None:
+        return asof_join(
+            left.relation, right.relation, by.keys, by.near, kind, null_equal_count=by.null_equal_count,
+            tests=by.tests, residual=by.residual,
+        )  # fmt: skip
+    if kind in (JoinKind.RIGHT, JoinKind.FULL):
+        raise Unsupported(f"an ASOF {kind.name} JOIN takes conditions of one side each beside its equalities")
+    alike, keys = by.keys[: by.null_equal_count], by.keys[by.null_equal_count :]
+    parts = [functions.scalar("is_not_distinct", (a, tree.shift(b, width))) for a, b in alike]
+    parts += [tree.shift(test, width) for test in by.tests]
+    holds = tree.conjoin([*parts, by.holds, *tree.conjuncts(by.residual)])
+    assert holds is not None
+    return asof_join_where(left.relation, right.relation, keys, by.near, kind, holds)
 
 
 def _by_position(left: Rel, right: Rel) -> Rel:

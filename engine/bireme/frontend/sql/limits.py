@@ -1,8 +1,4 @@
-"""LIMIT, OFFSET and FETCH: how many rows of a query stay.
-
-Constants are known when the query is bound. Other numbers are known when it runs: rows are then numbered, and compared
-with them.
-"""
+"""LIMIT, OFFSET and FETCH: how many rows of a query stay, which is known when it is bound."""
 
 from __future__ import annotations
 
@@ -11,23 +7,22 @@ from decimal import Decimal
 
 from sqlglot import expressions as exp
 
-from bireme.data.types import INT64
 from bireme.errors import Unsupported
 from bireme.frontend.sql.constants import row_count, rows_wanted
 from bireme.frontend.sql.context import Block
-from bireme.frontend.sql.samples import first_share, percentage, rows_between
+from bireme.frontend.sql.samples import first_share, percentage
 from bireme.frontend.sql.syntax import Node, check_arguments, is_all
-from bireme.plan.expr import Expr, Literal, SortKey
+from bireme.plan.expr import SortKey
 from bireme.plan.relation import Limit, Rel, Sort
 from bireme.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The rows that LIMIT and OFFSET leave; of expressions, NULL is no limit, and no offset."""
+    """The rows that LIMIT and OFFSET leave."""
 
-    limit: int | Expr | None
-    offset: int | Expr
+    limit: int | None
+    offset: int
     percent: Decimal | None = None
 
     @property
@@ -37,7 +32,7 @@ class Range:
 
 def bind_range(node: Node, block: Block) -> Range:
     """LIMIT or FETCH, and OFFSET, of a query."""
-    offset: int | Expr | None = 0
+    offset: int | None = 0
     clause = node.args.get("offset")
     if clause is not None:
         check_arguments(clause, {"expression"})
@@ -74,19 +69,8 @@ def _is_percent(options: Node | None) -> bool:
 
 def sorted_rows(relation: Rel, keys: Sequence[SortKey], rows: Range) -> Rel:
     """The rows in order, and only those that the range leaves."""
-    limit, offset = rows.limit, rows.offset
     if rows.percent is not None:
-        return first_share(_sorted(relation, keys), rows.percent, _number(offset))
-    if isinstance(limit, Expr) or isinstance(offset, Expr):
-        return rows_between(_sorted(relation, keys), None if limit is None else _number(limit), _number(offset))
+        return first_share(Sort(relation, tuple(keys)) if keys else relation, rows.percent, rows.offset)
     if keys:
-        return Sort(relation, tuple(keys), limit, offset)
-    return relation if rows.is_all else Limit(relation, limit, offset)
-
-
-def _sorted(relation: Rel, keys: Sequence[SortKey]) -> Rel:
-    return Sort(relation, tuple(keys)) if keys else relation
-
-
-def _number(rows: int | Expr) -> Expr:
-    return rows if isinstance(rows, Expr) else Literal(rows, INT64)
+        return Sort(relation, tuple(keys), rows.limit, rows.offset)
+    return relation if rows.is_all else Limit(relation, rows.limit, rows.offset)

@@ -13,6 +13,7 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import STRING
 from bireme.errors import ClauseFault, QueryError, Unsupported
+from bireme.frontend.sql.constants import looked_up
 from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.scope import Scope
 from bireme.frontend.sql.statement import Query
@@ -34,6 +35,7 @@ class Value(NamedTuple):
 
 def values_of(node: Node, source: Node, block: Block) -> Iterator[Value]:
     """The values of one entry of ON or FOR: `what IN (…)`, or `what` alone."""
+    _check(node.args["this"] if node.__class__ is exp.In else node, block)
     if node.__class__ is not exp.In:
         yield from _as_texts(node, _looked_up(node, source, block))
         return
@@ -51,17 +53,28 @@ def values_of(node: Node, source: Node, block: Block) -> Iterator[Value]:
     yield from _written(what, items, block)
 
 
+def _check(what: Node, block: Block) -> None:
+    if next(what.find_all(*QUERIES), None) is not None:
+        raise _at(what, Unsupported("PIVOT ON a subquery is not supported; compute it in FROM"), block)
+    if next(what.find_all(exp.Column, exp.PositionalColumn), None) is None:
+        raise _at(what, ClauseFault("PIVOT ON a constant makes no columns; name a column"), block)
+
+
 def _as_texts(what: Node, texts: Sequence[str]) -> Iterator[Value]:
     for text in texts:
         yield Value(_condition(what, [text]), text)
 
 
 def _written(what: Node, items: Sequence[Node], block: Block) -> Iterator[Value]:
+    known: set[tuple[str | None, ...]] = set()
     for item in items:
         value = item.args["this"] if item.__class__ is exp.PivotAlias else item
         parts = value.args["expressions"] if value.__class__ is exp.Tuple else [value]
         texts = [_text_of(part, block) for part in parts]
         name = "_".join("NULL" if text is None else text for text in texts)
+        if tuple(texts) in known:
+            raise _at(value, ClauseFault(f"PIVOT … IN names the value {name} twice"), block)
+        known.add(tuple(texts))
         yield Value(_condition(what, texts), item.args["alias"].name if item is not value else name)
 
 
@@ -95,9 +108,8 @@ def _text_of(value: Node, block: Block) -> str | None:
     if value.__class__ is exp.Column and value.args.get("table") is None:
         return value.name
     text = functions.cast(Context(block, Scope([], ()), "PIVOT").bind(value), STRING)
-    if not isinstance(text, Literal):
-        raise _at(value, Unsupported("the values of PIVOT … IN must be constants"), block)
-    return None if text.value is None else str(text.value)
+    found = text.value if isinstance(text, Literal) else looked_up(text, "PIVOT … IN", block)
+    return None if found is None else str(found)
 
 
 # ------------------------------------------------------------------------------------------- looked up

@@ -1,4 +1,4 @@
-"""Parts of the rows of a relation, which keep their order: TABLESAMPLE, USING SAMPLE, LIMIT n%, limits not constant.
+"""TABLESAMPLE, USING SAMPLE and LIMIT n%: parts of the rows of a relation, which keep their order.
 
 Rows are numbered as they come, and a hash of the number and the seed tells which are taken: equal seeds take equal
 rows of a table, on every backend and however the query runs. Without a seed it is 0.
@@ -18,7 +18,7 @@ from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.plan import functions
 from bireme.plan.expr import WHOLE_PARTITION, Column, Expr, Literal, SortKey, WindowCall
 from bireme.plan.relation import Filter, Project, Rel, Sort, Window
-from bireme.plan.tree import TRUE, all_columns
+from bireme.plan.tree import all_columns
 
 _METHODS: Final = frozenset({"RESERVOIR", "BERNOULLI", "SYSTEM"})
 _HASHES: Final = 1 << 64
@@ -52,32 +52,13 @@ def percentage(node: Node | None, clause: str, block: Block) -> Decimal | None:
     return value
 
 
-def first_share(relation: Rel, percent: Decimal, offset: Expr) -> Rel:
+def first_share(relation: Rel, percent: Decimal, offset: int) -> Rel:
     """So many of a hundred rows, a part of one being none, after the first `offset`."""
     place, rows = _places(relation, (), "row_number", "count_star")
-    behind = _behind(place[1], offset)
+    start = Literal(offset, INT64)
+    behind = functions.scalar("subtract", (place[1], start))
     wanted = functions.scalar("le", (behind, _part(rows[1], percent, "floor")))
-    return _kept(relation, (place, rows), functions.scalar("and", (_is_positive(behind), wanted)))
-
-
-def rows_between(relation: Rel, limit: Expr | None, offset: Expr) -> Rel:
-    """So many rows after the first `offset`; all of them where the limit is NULL."""
-    (place,) = _places(relation, (), "row_number")
-    behind = _behind(place[1], offset)
-    parts = [_is_positive(behind)]
-    if limit is not None:
-        parts.append(functions.scalar("coalesce", (functions.scalar("le", (behind, limit)), TRUE)))
-    return _kept(relation, (place,), functions.scalar("and", parts))
-
-
-def _behind(place: Expr, offset: Expr) -> Expr:
-    """The number of a row among those after the first `offset`."""
-    start = functions.scalar("coalesce", (offset, Literal(0, INT64)))
-    return functions.scalar("subtract", (place, start))
-
-
-def _is_positive(number: Expr) -> Expr:
-    return functions.scalar("gt", (number, Literal(0, INT64)))
+    return _kept(relation, (place, rows), functions.scalar("and", (functions.scalar("gt", (place[1], start)), wanted)))
 
 
 def _some(relation: Rel, count: int, seed: int) -> Rel:

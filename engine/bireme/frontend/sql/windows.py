@@ -63,10 +63,8 @@ def window(node: Node, context: Context) -> Expr:
 
 
 def _check_distinct(call: Aggregation, frame: Frame) -> None:
-    if call.distinct and frame.exclusion is not Exclusion.NOTHING:
+    if call.distinct and frame.exclusion is not Exclusion.NOTHING and not call.order:
         raise Unsupported("DISTINCT over a frame with EXCLUDE is not supported; take distinct rows in a subquery")
-    if call.distinct and call.order:
-        raise Unsupported("DISTINCT with ORDER BY over a window is not supported; take distinct rows in a subquery")
 
 
 # Over a window, the first value is that of the frame.
