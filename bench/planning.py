@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -24,6 +24,7 @@ from bireme.cli.tpch.selection import QUERY_COUNT, query_text
 from bireme.collector import collector_at_rest
 from bireme.config import config_from
 from bireme.data.node import drop_unused
+from bireme.errors import Unsupported
 from bireme.frontend.catalog import Catalog, Table
 from bireme.frontend.sql import bind_sql
 from bireme.plan.lower import lower
@@ -48,6 +49,9 @@ class Registered:
 
     def names(self) -> Iterable[str]:
         return self._tables.names()
+
+    def values(self, plan: Rel) -> Sequence[object]:
+        raise Unsupported("nothing runs while planning is measured")
 
 
 def stages(planner: Planner, tables: Catalog, sql: str) -> tuple[float, ...]:

@@ -14,7 +14,6 @@ from support.nested_queries import TABLES, nested_queries
 from support.rows import difference
 
 from bireme.data.schema import Schema
-from bireme.errors import Unsupported
 from bireme.frontend.catalog import TableCatalog
 from bireme.frontend.sql import bind_sql
 from bireme.plan.context import PlanContext
@@ -186,6 +185,6 @@ def test_a_scalar_subquery_of_one_row_by_its_keys_needs_no_check() -> None:
     assert (one.kind, many.kind) == (JoinKind.LEFT, JoinKind.SINGLE)
 
 
-def test_what_is_not_covered_is_named() -> None:
-    with pytest.raises(Unsupported, match="full join"):
-        unnested("SELECT id FROM o FULL JOIN j ON o.a = j.k AND EXISTS (SELECT 1 FROM i WHERE i.k = o.a)")
+def test_a_full_join_with_a_subquery_keeps_both_sides() -> None:
+    plan = unnested("SELECT id FROM o FULL JOIN j ON o.a = j.k AND EXISTS (SELECT 1 FROM i WHERE i.k = o.a)")
+    assert JoinKind.FULL in {join.kind for join in joins(plan)}

@@ -71,6 +71,9 @@ class _Changing:
     def names(self) -> list[str]:
         return []
 
+    def values(self, plan: Rel) -> list[object]:
+        return []
+
 
 def test_a_statement_sees_one_version_of_a_table() -> None:
     plan = bind_sql("SELECT x.a FROM t AS x, t AS y WHERE EXISTS (SELECT * FROM t)", _Changing())
@@ -237,3 +240,9 @@ def test_long_conditions_are_flat(catalog: TableCatalog) -> None:
 def test_only_queries_are_bound(catalog: TableCatalog, text: str) -> None:
     with pytest.raises(Unsupported, match="only queries"):
         bind_sql(text, catalog)
+
+
+def test_aliases_that_build_on_each_other_are_bound_once(catalog: TableCatalog) -> None:
+    chain = ", ".join(f"x{i} + x{i} + x{i} AS x{i + 1}" for i in range(40))
+    plan = bind_sql(f"SELECT a AS x0, {chain} FROM t", catalog)
+    assert len(plan.schema) == 41

@@ -179,7 +179,6 @@ def test_an_unknown_argument_of_an_expression_is_refused_by_name(catalog: TableC
         "SELECT quantile_cont(0.5) WITHIN GROUP (ORDER BY a DESC) FROM t",
         "SELECT sum(a IGNORE NULLS) FROM t",
         "SELECT a FROM t GROUP BY DISTINCT a",
-        "SELECT t.a FROM t ASOF RIGHT JOIN u ON t.a >= u.a",
         "SELECT * FROM t PIVOT (sum(a) FOR s IN (SELECT s FROM u))",
         "SELECT * FROM t PIVOT (sum(a) FOR s IN (ANY))",
         "SELECT * FROM t PIVOT (sum(a) FOR s IN ('one') DEFAULT ON NULL (0))",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import duckdb
 import pytest
 from support.two_engines import check
@@ -27,6 +29,49 @@ QUERIES = [
     "select * from l asof left join r using (k, t) order by all",
     "select l.id, r.v from l asof left join r on l.t >= r.t order by all",
     "select count(*), sum(r.v) from l asof join r on l.k = r.k and l.t + 1 >= r.t",
+    *[
+        f"select l.id, r.v from l asof {kind} join r on l.k = r.k and l.t {test} r.t order by all"
+        for kind in ("right", "full")
+        for test in (">=", ">", "<=", "<")
+    ],
+    *[
+        f"select l.id from l asof {kind} join r on l.k = r.k and l.t {test} r.t order by all"
+        for kind in ("semi", "anti")
+        for test in (">=", "<")
+    ],
+    "select r.v, l.id from l asof right join r on l.t >= r.t order by all",
+    *[
+        f"select l.id, r.v from l asof {kind} join r on l.k {test} r.k and l.t {near} r.t and {more} order by all"
+        for kind in ("inner", "left")
+        for test in ("=", "is not distinct from")
+        for near, more in product((">=", "<"), ("(l.id % 3 = r.v % 3 or l.id = 4)", "r.v % 5 <> l.id % 5 and r.v > 3"))
+    ],
+    "select l.id, r.v from l asof left join r on l.k is not distinct from r.k and l.t >= r.t order by all",
+    "select l.id, r.v from l asof right join r on l.k is not distinct from r.k and l.t < r.t order by all",
+    "select l.id from l asof anti join r on l.k is not distinct from r.k and l.t < r.t order by all",
+    "select l.id from l asof semi join r on l.k = r.k and l.t < r.t and l.id % 3 = r.v % 3 order by all",
+    "select l.id from l asof anti join r on l.t >= r.t and l.id % 3 = r.v % 3 and l.id > 7 and r.v < 30 order by all",
+    "select * from l asof right join r using (k, t) order by all",
+    "select id from l asof semi join r using (k, t) order by all",
+    "select id from l asof anti join r using (k, t) order by all",
+    *[
+        f"select l.id, r.v from l asof {kind} join r on l.k = r.k and l.t >= r.t and {more} order by all"
+        for kind in ("inner", "left")
+        for more in (
+            "r.v % 4 = 0",
+            "l.id % 2 = 0",
+            "l.id + r.v > 20",
+            "true",
+            "r.v > 10 and l.id > 3",
+            "1 = 1",
+            "false",
+        )
+    ],
+    *[
+        f"select l.id from l asof {kind} join r on l.k = r.k and l.t >= r.t and {more} order by all"
+        for kind in ("semi", "anti")
+        for more in ("r.v % 4 = 0", "l.id % 2 = 0", "l.id + r.v > 20")
+    ],
     "select l.id, x.v from l asof left join (select k, t, v from r where v > 20) x on l.k = x.k and l.t "
     ">= x.t order by all",
     "select l.id, r.v, s.v from l asof left join r on l.k = r.k and l.t >= r.t asof left join r s on l.k "
@@ -57,8 +102,9 @@ def test_an_ordered_aggregate_takes_its_order_behind_it(session: bm.Session) -> 
     [
         ("select 1 from l asof join r on l.k = r.k", ClauseFault, "one inequality"),
         ("select 1 from l asof join r on l.t >= r.t and l.id >= r.v", ClauseFault, "has 2"),
-        ("select 1 from l asof join r on l.t >= r.t and l.id + r.v = 3", Unsupported, "equalities"),
-        ("select 1 from l asof full join r on l.t >= r.t", Unsupported, "ASOF FULL"),
+        ("select 1 from l asof join r on l.t >= r.t and exists (select 1 where l.id = r.v)", Unsupported, "subquery"),
+        ("select 1 from l asof full join r on l.t >= r.t and l.id + r.v = 3", Unsupported, "one side each"),
+        ("select 1 from l asof join (select l.id) x on l.t >= x.id", Unsupported, "cannot read the left side"),
         ("select mode() within group (order by t desc) from l", Unsupported, "DESC"),
     ],
 )

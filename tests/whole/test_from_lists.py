@@ -93,6 +93,11 @@ def test_drawn_lists(first: int, session: bm.Session, oracle: duckdb.DuckDBPyCon
         "select * from a, b full join c on a.x = c.x",
         "select * from a, b left join c on a.x = c.x and b.x = c.x, c c1 semi join b b1 on b1.x = a.x",
         "select a.x from a, b join c on a.x = c.x where exists (select 1 from c c1, b b1 join c c2 on b1.x = a.x)",
+        "select * from ((select x from a) q join b on q.x = b.x) j order by all",
+        "select q.x, b.x from ((select x from a) q left join b on q.x = b.x) order by all",
+        "select * from (((select x from a) q join b using (x)) join c using (x)) order by all",
+        "select * from ((values (1), (2)) v(x) join a using (x)) order by all",
+        "select * from c, ((select x from a) q join b using (x)) j where c.x = j.x order by all",
     ],
 )
 def test_commas_and_joins(query: str, session: bm.Session, oracle: duckdb.DuckDBPyConnection) -> None:

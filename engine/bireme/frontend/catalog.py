@@ -5,14 +5,15 @@ What a table is made of (files, Arrow data, statistics) belongs to whoever imple
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
 from bireme.data.schema import Schema
 from bireme.data.types import INT64, Field
+from bireme.errors import Unsupported
 from bireme.frontend.series import series_named
-from bireme.plan.relation import Scan
+from bireme.plan.relation import Rel, Scan
 
 # Tables that are asked about all the time.
 _TABLES_KEPT_MAX: Final = 256
@@ -46,6 +47,10 @@ class Catalog(Protocol):
         """The names of all tables, for hints in messages."""
         ...
 
+    def values(self, plan: Rel) -> Sequence[object]:
+        """The values of the only column of a plan, which runs for it; Unsupported where nothing can run."""
+        ...
+
 
 class TableCatalog:
     """A catalog of given schemas, without data."""
@@ -62,3 +67,6 @@ class TableCatalog:
 
     def names(self) -> Iterable[str]:
         return [table.name for table in self._tables.values()]
+
+    def values(self, plan: Rel) -> Sequence[object]:
+        raise Unsupported("nothing can run here to look up a value that the query depends on; write it as a constant")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from bireme.errors import ArgumentFault, TypeFault
-from bireme.frontend.asof import asof_join
+from bireme.frontend.asof import Nearness, asof_join
 from bireme.frontend.expression import Expression, tree_of
 from bireme.frontend.resolve import Scalars, shallow
 from bireme.plan import functions
@@ -55,7 +55,8 @@ def join_asof(
         raise ArgumentFault("join_asof() needs as many keys on the left as on the right: by, or by_left and by_right")
     place = _pair(left, right, on[0], on[1])
     keys = [_pair(left, right, mine, other) for mine, other in zip(ours, theirs, strict=True)]
-    made = asof_join(left, right, keys, place, _NEAREST[strategy][not allow_exact], JoinKind.LEFT)
+    near = Nearness(*place, _NEAREST[strategy][not allow_exact])
+    made = asof_join(left, right, keys, near, JoinKind.LEFT)
     width = len(left.schema)
     same_place = isinstance(on[0], str) and on[0] == on[1]
     dropped = _plain(tuple([key for _, key in keys]) + ((place[1],) if same_place else ()), width)

@@ -23,6 +23,7 @@ from bireme.plan.rules.simplify import simplify
 from bireme.plan.rules.skip_files import skip_files
 from bireme.plan.rules.spell_aggregates import spell_aggregates
 from bireme.plan.rules.spell_nested_keys import spell_nested_keys
+from bireme.plan.rules.spell_windows import spell_windows
 from bireme.plan.rules.split_distinct import split_distinct
 from bireme.plan.rules.stated_answers import stated_answers
 from bireme.plan.rules.unnest import unnest
@@ -35,6 +36,7 @@ RULES: Final[tuple[Rule, ...]] = (
     simplify,
     push_filters,
     spell_aggregates,
+    spell_windows,
     split_distinct,
     order_aggregates,
     share_sums,

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from bireme.config import Config, Levers, config_from
 from bireme.data.record import to_result
-from bireme.errors import ArgumentFault, ConfigError, NameFault, SourceMismatch, SourceMisstated
+from bireme.errors import ArgumentFault, ConfigError, NameFault, SourceMisstated
 from bireme.frontend.catalog import Table
 from bireme.operators.stage_set import PipelineStages
 from bireme.plan.functions import suggest
@@ -30,7 +30,7 @@ from bireme.session.house import House, abandoned, close, evaluator, kernels_of,
 from bireme.session.loop_thread import LoopThread
 from bireme.session.planning import Planner, scanned
 from bireme.session.statements import Statements
-from bireme.session.tables import SessionTables
+from bireme.session.tables import Recorder, SessionTables
 from bireme.storage.base import ScannableSource
 from bireme.storage.sink import ROW_GROUPS, write_file
 from bireme.storage.split_run import RunLimits
@@ -203,7 +203,7 @@ class Session:
             raise ArgumentFault(f"a query is a text, not {type(query).__name__}")
         if isinstance(parameters, (str, bytes)) or not isinstance(parameters, (Sequence, Mapping, type(None))):
             raise ArgumentFault("parameters are a list of values for ?, or a mapping for $name, not a single value")
-        recorder = _Recorder(self._tables)
+        recorder = Recorder(self._tables, self.collect)
         if parameters is None:
             plan = self._statements.plan(query, recorder, dialect=dialect)
         else:
@@ -219,7 +219,7 @@ class Session:
         """
         from bireme.plan.wire import from_json
 
-        recorder = _Recorder(self._tables)
+        recorder = Recorder(self._tables, self.collect)
         plan = from_json(text, recorder.rebound)
         if not isinstance(plan, Rel):
             raise ArgumentFault("this saved plan is a part of a plan, not a whole one")
@@ -349,39 +349,6 @@ class Session:
         finally:
             await stream.aclose()
         return str(stream.profile)
-
-
-class _Recorder:
-    """A session's catalog that keeps hold of the sources it gave out."""
-
-    def __init__(self, tables: SessionTables) -> None:
-        self._tables = tables
-        self.sources: list[ScannableSource] = []
-
-    def find(self, name: str) -> Table | None:
-        table, source = self._tables.find(name) or (None, None)
-        if source is not None:
-            self.sources.append(source)
-        return table
-
-    def names(self) -> Sequence[str]:
-        return list(self._tables.names())
-
-    def rebound(self, node: Any) -> Any:
-        """A node of a saved plan, a scan as one of the table that has its name now."""
-        if not isinstance(node, Scan):
-            return node
-        table = self.find(node.table)
-        if table is None:
-            raise NameFault(
-                f"the plan reads the table {node.table!r}, which is not registered{suggest(node.table, self.names())}"
-            )
-        if table.schema is not node.table_schema:
-            raise SourceMismatch(
-                f"the plan was made for a table {node.table!r} with the columns {node.table_schema}; "
-                f"the one registered has {table.schema}"
-            )
-        return Scan(table.name, table.version, table.schema, node.columns, node.filters)
 
 
 async def _next(stream: ResultStream) -> pa.RecordBatch | None:

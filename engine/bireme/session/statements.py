@@ -1,15 +1,15 @@
 """Bound plans of recent texts, so that a query that is asked again is not parsed again.
 
 Rule: a text means the same for as long as every name that was looked up for it gives the same version of the same
-table; that is asked of the catalog each time. Texts with parameters, those that may ask for the time, and those that
-ask what tables there are, are not kept.
+table, as do values that were looked up in those; that is asked of the catalog each time. Texts with parameters, those
+that may ask for the time, and those that ask what tables there are, are not kept.
 """
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from bireme.collector import collector_at_rest
@@ -78,3 +78,6 @@ class _Asking:
     def names(self) -> Iterable[str]:
         self.all_names = True
         return self._catalog.names()
+
+    def values(self, plan: Rel) -> Sequence[object]:
+        return self._catalog.values(plan)

@@ -11,17 +11,19 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from bireme.errors import ArgumentFault, EngineBug
+from bireme.errors import ArgumentFault, EngineBug, NameFault, SourceMismatch
 from bireme.frontend.catalog import Table
 from bireme.frontend.files import files_named
 from bireme.frontend.series import series_named
+from bireme.plan.functions import suggest
 from bireme.plan.read_options import AS_THEY_ARE, ReadOptions, read_options
+from bireme.plan.relation import Rel, Scan
 from bireme.storage.base import ScannableSource
 from bireme.storage.parquet import ParquetSource, open_parquet
 from bireme.storage.parquet_table_file import no_kernels
@@ -158,6 +160,44 @@ def _series(name: str) -> SeriesSource | None:
     from bireme.storage.series import SeriesSource
 
     return SeriesSource(series.column, series.numbers)
+
+
+class Recorder:
+    """A session's catalog that keeps hold of the sources it gave out; `collect` runs a plan over them."""
+
+    def __init__(self, tables: SessionTables, collect: Callable[[Rel], pa.Table]) -> None:
+        self._tables = tables
+        self._collect = collect
+        self.sources: list[ScannableSource] = []
+
+    def find(self, name: str) -> Table | None:
+        table, source = self._tables.find(name) or (None, None)
+        if source is not None:
+            self.sources.append(source)
+        return table
+
+    def names(self) -> Sequence[str]:
+        return list(self._tables.names())
+
+    def values(self, plan: Rel) -> Sequence[object]:
+        found: list[object] = self._collect(plan).column(0).to_pylist()
+        return found
+
+    def rebound(self, node: Any) -> Any:
+        """A node of a saved plan, a scan as one of the table that has its name now."""
+        if not isinstance(node, Scan):
+            return node
+        table = self.find(node.table)
+        if table is None:
+            raise NameFault(
+                f"the plan reads the table {node.table!r}, which is not registered{suggest(node.table, self.names())}"
+            )
+        if table.schema is not node.table_schema:
+            raise SourceMismatch(
+                f"the plan was made for a table {node.table!r} with the columns {node.table_schema}; "
+                f"the one registered has {table.schema}"
+            )
+        return Scan(table.name, table.version, table.schema, node.columns, node.filters)
 
 
 def open_source(data: Any, options: ReadOptions = AS_THEY_ARE, evaluate: Evaluate = no_kernels) -> ScannableSource:

@@ -44,14 +44,15 @@ def merged_lists(step: AggregateStep, parts: list[pa.Array], positions: pa.Array
     they must be.
     """
     order = np.lexsort((fixed(positions, np.int64), groups.ids))
-    lists = _joined(parts)
+    lists = joined(parts)
     if not np.array_equal(order, np.arange(len(order))):
         lists = lists.take(arrays.from_numpy(order))
     lengths = np.bincount(groups.ids[order], lengths_of(lists), minlength=groups.count).astype(np.int64)
     return list_array(to_arrow(step.type), _values(lists), lengths, lengths == 0)
 
 
-def _joined(parts: list[pa.Array]) -> pa.Array:
+def joined(parts: list[pa.Array]) -> pa.Array:
+    """The parts as one; takes them away from `parts`."""
     nbytes = sum([part.nbytes for part in parts])
     try:
         return pa.concat_arrays(parts)

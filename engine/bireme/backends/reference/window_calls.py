@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from bireme.backends.reference import frame_trees, windows
 from bireme.backends.reference.aggregates import AGGREGATES, States
+from bireme.backends.reference.frame_rows import kept_of, valued
 from bireme.backends.reference.frames import InOrder
 from bireme.backends.reference.keys import Rows
 from bireme.backends.reference.row_groups import Groups, picked
@@ -20,6 +21,7 @@ from bireme.backends.reference.vectors import Bools
 from bireme.data import arrays
 from bireme.data.record import plain
 from bireme.plan.expr import BoundKind, Exclusion, Expr, FrameUnit, Literal, WindowCall
+from bireme.plan.states import HOLISTIC
 
 _OFFSETS: Final = (BoundKind.PRECEDING, BoundKind.FOLLOWING)
 # Aggregates whose states merge, in the order of the rows, whatever rows they are of.
@@ -77,13 +79,13 @@ def streamed(call: WindowCall, index: int) -> StreamedCall | None:
     if function in ("lag", "lead"):
         offset = _constant(call.call.args[1])
         return None if offset is None else Shifted(call, index, offset)
-    if call.frame.exclusion is not Exclusion.NOTHING:
+    if call.frame.exclusion is not Exclusion.NOTHING or call.call.order or function in HOLISTIC:
         return None
     number = _number(call)
     if number is not None:
         return Picked(call, index, number)
     is_carried = _opens(call, at_start=True) or _opens(call, at_start=False)
-    if function not in AGGREGATES or call.call.order:
+    if function not in AGGREGATES:
         return None
     if is_carried and (function not in _CARRIED or call.call.distinct):
         return None
@@ -180,7 +182,7 @@ class Shifted:
         """All rows that it looks at are held."""
 
     def _counted(self, ordered: InOrder) -> Bools:
-        return windows.valued(ordered.scope.evaluate(self._call.call.args[0]), self._call)
+        return valued(ordered.scope.evaluate(self._call.call.args[0]), self._call)
 
     def open_from(self, ordered: InOrder) -> int:
         rows = len(ordered)
@@ -251,7 +253,7 @@ class Aggregated(_Framed):
         self._merge = AGGREGATES[self._step.function][1]
 
     def fold(self, ordered: InOrder, low: int, high: int) -> States:
-        arg, kept = windows.argument_of(ordered, self._call), windows.kept_of(ordered, self._call)
+        arg, kept = windows.argument_of(ordered, self._call), kept_of(ordered, self._call)
         frame = np.array([[low, high]], np.int64)
         return windows.states_over(self._step, False, arg, frame, kept)
 
@@ -264,7 +266,7 @@ class Aggregated(_Framed):
         left, earlier = self._goes_on(ordered, chosen, before, at_start=True)
         right, later = self._goes_on(ordered, chosen, after, at_start=False)
         frames, which = _runs(np.stack([low[chosen], high[chosen], left, right], axis=1).astype(np.int64))
-        arg, kept = windows.argument_of(ordered, self._call), windows.kept_of(ordered, self._call)
+        arg, kept = windows.argument_of(ordered, self._call), kept_of(ordered, self._call)
         states = windows.states_over(self._step, self._call.call.distinct, arg, frames[:, :2], kept)
         states = self._with(states, frames, earlier, later)
         return AGGREGATES[self._step.function][2](self._step, states).take(arrays.from_numpy(which))
@@ -313,7 +315,7 @@ class Picked(_Framed):
     def _kept(self, ordered: InOrder) -> tuple[pa.Array, Rows]:
         """The values of all rows, and the places of those that count."""
         values = plain(ordered.scope.evaluate(self._call.call.args[0]))
-        return values, np.flatnonzero(windows.kept_of(ordered, self._call) & windows.valued(values, self._call))
+        return values, np.flatnonzero(kept_of(ordered, self._call) & valued(values, self._call))
 
     def fold(self, ordered: InOrder, low: int, high: int) -> Ends:
         values, places = self._kept(ordered)

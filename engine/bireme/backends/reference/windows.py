@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from bireme.backends.reference import frame_trees
+from bireme.backends.reference import frame_trees, ranked_frames
 from bireme.backends.reference.aggregates import AGGREGATES, States, check_supported
 from bireme.backends.reference.expressions import Scope
+from bireme.backends.reference.frame_rows import argument, kept_of, portions, spelt_out, valued
 from bireme.backends.reference.frames import Ordered, frame_parts
 from bireme.backends.reference.keys import Rows, group_rows
 from bireme.backends.reference.row_groups import Groups, picked
-from bireme.backends.reference.vectors import Bools, bools, integers, nulls_of
+from bireme.backends.reference.vectors import Bools, integers, nulls_of
 from bireme.data import arrays
 from bireme.data.record import plain
 from bireme.errors import DomainFault
 from bireme.plan.expr import Aggregation, WindowCall
 from bireme.plan.physical import AggregateStep
 
-_EXPANDED_ROWS_MAX: Final = 1 << 21
 # Farther than any row, and added to the place of one still a whole number of 64 bits.
 _FAR: Final = 1 << 60
 
@@ -30,15 +30,10 @@ def compute_window(batch: pa.RecordBatch, call: WindowCall) -> pa.Array:
     """The values of one window function, aligned with the rows of the batch."""
     scope = Scope(batch.columns, batch.num_rows)
     ordered = Ordered(scope, batch.num_rows, call)
-    compute = FUNCTIONS.get(call.call.function)
-    if compute is None:
-        check_supported(call.call.function)
-        compute = _aggregate
-    return ordered.unsorted(compute(ordered, call))
-
-
-def _argument(ordered: Ordered, call: Aggregation, index: int) -> pa.Array:
-    return ordered.sorted(ordered.scope.evaluate(call.args[index]))
+    values = ranked_frames.by_rank(ordered, call)
+    if values is None:
+        values = FUNCTIONS.get(call.call.function, _aggregate)(ordered, call)
+    return ordered.unsorted(values)
 
 
 # ------------------------------------------------------------------------------------------------ ranking
@@ -70,7 +65,7 @@ def places_of(ordered: Ordered) -> Places:
 
 
 def _ranked(ordered: Ordered, call: WindowCall) -> pa.Array:
-    arguments = [_argument(ordered, call.call, index) for index in range(len(call.call.args))]
+    arguments = [argument(ordered, call, index) for index in range(len(call.call.args))]
     return RANKS[call.call.function](places_of(ordered), arguments)
 
 
@@ -106,8 +101,8 @@ def _shift(sign: int) -> Callable[[Ordered, WindowCall], pa.Array]:
     """lag and lead."""
 
     def compute(ordered: Ordered, call: WindowCall) -> pa.Array:
-        values, defaults = _argument(ordered, call.call, 0), _argument(ordered, call.call, 2)
-        offsets = _argument(ordered, call.call, 1)
+        values, defaults = argument(ordered, call, 0), argument(ordered, call, 2)
+        offsets = argument(ordered, call, 1)
         unknown = nulls_of(offsets)
         moves = sign * np.clip(np.where(unknown, 0, integers(offsets)), -_FAR, _FAR)
         found = shifted(ordered, moves, valued(values, call))
@@ -116,11 +111,6 @@ def _shift(sign: int) -> Callable[[Ordered, WindowCall], pa.Array]:
         return picked(pa.concat_arrays([plain(values), plain(defaults)]), rows)
 
     return compute
-
-
-def valued(values: pa.Array, call: WindowCall) -> Bools:
-    """The places that count where others are to be passed over."""
-    return ~nulls_of(values) if call.ignore_nulls else np.ones(len(values), np.bool_)
 
 
 def shifted(ordered: Ordered, moves: Rows, counted: Bools) -> Rows:
@@ -139,7 +129,7 @@ def _nth(number: Callable[[Ordered, WindowCall], tuple[Rows, Bools]]) -> Callabl
     """The frame's row of a number: from 1, or from -1 at its end."""
 
     def compute(ordered: Ordered, call: WindowCall) -> pa.Array:
-        values = _argument(ordered, call.call, 0)
+        values = argument(ordered, call, 0)
         places = np.flatnonzero(kept_of(ordered, call) & valued(values, call))
         parts = [np.searchsorted(places, part) for part in frame_parts(ordered, call.frame, call.order)]
         wanted, missing = number(ordered, call)
@@ -163,19 +153,12 @@ def at(places: Rows, index: Rows, inside: Bools) -> Rows:
     return rows
 
 
-def kept_of(ordered: Ordered, call: WindowCall) -> Bools:
-    """Which places the filter of the call keeps."""
-    if call.call.filter is None:
-        return np.ones(len(ordered), np.bool_)
-    return bools(ordered.sorted(ordered.scope.evaluate(call.call.filter)))
-
-
 def _always(number: int) -> Callable[[Ordered, WindowCall], tuple[Rows, Bools]]:
     return lambda ordered, call: (np.full(len(ordered), number, np.int64), np.zeros(len(ordered), np.bool_))
 
 
 def _given_number(ordered: Ordered, call: WindowCall) -> tuple[Rows, Bools]:
-    numbers = _argument(ordered, call.call, 1)
+    numbers = argument(ordered, call, 1)
     missing = nulls_of(numbers)
     wanted = np.where(missing, 0, integers(numbers))
     return wanted, missing | (wanted <= 0)
@@ -186,6 +169,7 @@ def _given_number(ordered: Ordered, call: WindowCall) -> tuple[Rows, Bools]:
 
 def _aggregate(ordered: Ordered, call: WindowCall) -> pa.Array:
     """An aggregate over the frame of each row; rows with the same frame share the work."""
+    check_supported(call.call.function)
     step, arg = aggregate_step(call.call), argument_of(ordered, call)
     parts = frame_parts(ordered, call.frame, call.order)
     ends = np.stack([end for part in parts for end in part], axis=1)
@@ -214,34 +198,21 @@ def aggregate_step(aggregation: Aggregation) -> AggregateStep:
 
 def argument_of(ordered: Ordered, call: WindowCall) -> pa.Array | None:
     """The argument of an aggregate, if it has one."""
-    return _argument(ordered, call.call, 0) if call.call.args else None
+    return argument(ordered, call, 0) if call.call.args else None
 
 
 def states_over(step: AggregateStep, distinct: bool, arg: pa.Array | None, frames: Rows, kept: Bools) -> States:
     """The states of the kept rows of each frame (low, high)."""
     if not distinct and frame_trees.is_worthwhile(step.function, frames):
         return frame_trees.over_frames(step, arg, frames, kept)
-    parts = [_over_frames(step, distinct, arg, some, kept) for some in _portions(frames)] or [
+    parts = [_over_frames(step, distinct, arg, some, kept) for some in portions(frames)] or [
         _over_frames(step, False, arg, frames, kept)
     ]
     return [pa.concat_arrays(list(each)) for each in zip(*parts, strict=True)]
 
 
-def _portions(frames: Rows) -> Iterator[Rows]:
-    """Frames in portions of not too many rows in all."""
-    sizes = np.cumsum(frames[:, 1] - frames[:, 0])
-    start = 0
-    while start < len(frames):
-        before = sizes[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(sizes, before + _EXPANDED_ROWS_MAX, "right")))
-        yield frames[start:stop]
-        start = stop
-
-
 def _over_frames(step: AggregateStep, distinct: bool, arg: pa.Array | None, frames: Rows, kept: Bools) -> States:
-    counts = frames[:, 1] - frames[:, 0]
-    ids = np.repeat(np.arange(len(frames)), counts)
-    places = np.arange(len(ids)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(frames[:, 0], counts)
+    ids, places = spelt_out(frames)
     chosen = kept[places]
     ids, places = ids[chosen], places[chosen]
     values = None if arg is None else arg.take(arrays.from_numpy(places))

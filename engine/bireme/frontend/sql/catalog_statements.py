@@ -28,7 +28,8 @@ def describe(node: Node, block: Block) -> Query:
     if node.args.get("as_json"):
         raise Unsupported("DESCRIBE AS JSON is not supported")
     query = block.statement.bind_query(node.args["this"], block)
-    is_table = node.args["this"].__class__ is exp.Table  # of what a query computes nothing is declared
+    # Of what a query computes nothing is declared.
+    is_table = node.args["this"].__class__ is exp.Table and node.args["this"].name.lower() not in block.tables
     fields = zip(query.names, query.types, query.relation.schema.fields, strict=True)
     return _texts(
         _COLUMNS,

@@ -89,7 +89,8 @@ class Context:
     come after. `captured` tells whether a subquery in it reads its columns. `columns` remembers, where the query may be
     grouped, the node that each column came from. In the body of a lambda `parameters` come before all columns, `level`
     lambdas deep; None is one that cannot be read, since an aggregate or a window stands between. `around` is where the
-    outermost lambda stands. `column_of_set` is the column that a COLUMNS(…) is at the moment.
+    outermost lambda stands. `column_of_set` is the column that a COLUMNS(…) is at the moment. `named` are aliases that
+    have been bound.
     """
 
     block: Block
@@ -109,6 +110,7 @@ class Context:
     level: int = 0
     around: Context | None = None
     column_of_set: Expr | None = None
+    named: dict[str, Expr] = field(default_factory=dict)
 
     @property
     def statement(self) -> Statement:
@@ -182,8 +184,8 @@ class Context:
     def dotted(self, names: Sequence[str], node: Node) -> tuple[Expr, Sequence[str]]:
         """What `relation.column.field…` or `column.field…` begins with, and the fields that are left.
 
-        Of each query, from the inside out, columns by their relation come first, then columns alone, then parameters;
-        a column without fields is passed over where some are left.
+        Of each query, from the inside out, columns by their relation come first, then columns alone, then parameters,
+        then aliases, also behind the word alias; a column without fields is passed over where some are left.
         """
         first = names[0].lower()
         without_fields: tuple[_Place, Sequence[str]] | None = None
@@ -198,6 +200,8 @@ class Context:
         for depth, context in self.outwards():
             if first in context.aliases:
                 return self._alias(first, depth, context), names[1:]
+            if first == "alias" and len(names) > 1 and names[1].lower() in context.aliases:
+                return self._alias(names[1].lower(), depth, context), names[2:]
         if without_fields is not None:
             return self._read(without_fields[0], node), without_fields[1]
         raise self._refuse_dotted([name.lower() for name in names])
@@ -217,6 +221,13 @@ class Context:
             index = context.scope.find(first)
             if index is not None:
                 yield _Place(depth, context, index), names[1:]
+
+    def numbered(self, number: int, node: Node) -> Expr:
+        """The column of that number in FROM, from 1."""
+        width = sum([len(source.names) for source in self.scope.sources])
+        if not 1 <= number <= width:
+            raise NameFault(f"there is no column #{number}: FROM has {width} of them")
+        return self._read(_Place(0, self, number - 1), node)
 
     def outwards(self) -> Iterator[tuple[int, Context]]:
         """This context and those of the queries around it, each with how far out it is."""
@@ -286,11 +297,15 @@ class Context:
         node = self.aliases[name]
         if node is None:
             raise NameFault(f"'{name}' is ambiguous: the select list gives this name more than once")
+        known = self.named.get(name)
+        if known is not None and self.column_of_set is None:
+            return known
         if name in self.pending:
             raise NameFault(f"the alias '{name}' is defined by itself")
         self.pending.add(name)
         try:
-            return (self.around or self).bind(node)
+            value = self.named[name] = (self.around or self).bind(node)
+            return value
         finally:
             self.pending.discard(name)
 

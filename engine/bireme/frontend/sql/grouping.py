@@ -16,7 +16,7 @@ from bireme.data.types import BOOL, INT64
 from bireme.errors import ClauseFault, QueryError, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import Context, Item, StandIns, is_stand_in
 from bireme.frontend.sql.correlation import map_outer, moved
-from bireme.frontend.sql.syntax import Node, check_arguments, located, span
+from bireme.frontend.sql.syntax import Node, check_arguments, is_all, located, span
 from bireme.plan import tree
 from bireme.plan.expr import Call, Case, Column, Expr, Literal, OuterColumn
 from bireme.plan.relation import Aggregate, Rel
@@ -36,10 +36,12 @@ class Keys:
 def bind_group(node: Node, items: Sequence[Item], context: Context) -> Keys | None:
     """The keys of a GROUP BY clause, None where it says no groups; `context` is one without aggregates."""
     check_arguments(node, {"expressions", "all"})
+    elements = node.args.get("expressions") or []
     everything = node.args.get("all")
     if everything is False:
         raise Unsupported("GROUP BY DISTINCT is not supported")
-    elements = node.args.get("expressions") or []
+    if len(elements) == 1 and is_all(elements[0]):
+        everything, elements = True, []
     if everything:
         if elements:
             raise ClauseFault("GROUP BY ALL takes no further keys")
@@ -218,7 +220,7 @@ def refuse_ungrouped(contexts: Sequence[Context]) -> Callable[[Column], None]:
         nodes = [context.columns[column] for context in contexts if context.columns and column in context.columns]
         scope = contexts[0].scope
         names = [name for source in scope.sources for name in source.names]
-        name = nodes[0].name if nodes else "*"
+        name = nodes[0].name if nodes and nodes[0].__class__ is exp.Column else "*"
         if name == "*":
             name = names[column.index] if column.index < len(names) else "?"
         raise ClauseFault(

@@ -10,33 +10,22 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import INT64
 from bireme.errors import ClauseFault, NameFault, QueryError, Unsupported
-from bireme.frontend.asof import asof_join
+from bireme.frontend.asof import Nearness, asof_join, asof_join_where
 from bireme.frontend.sql import tables
 from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.correlation import deepen
+from bireme.frontend.sql.join_conditions import split, split_asof
 from bireme.frontend.sql.scope import Scope
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.frontend.sql.tables import Bound
 from bireme.plan import functions, tree
-from bireme.plan.expr import (
-    WHOLE_PARTITION,
-    Call,
-    Column,
-    Exists,
-    Expr,
-    OuterColumn,
-    QuantifiedSubquery,
-    ScalarSubquery,
-    SortKey,
-    WindowCall,
-)
+from bireme.plan.expr import WHOLE_PARTITION, Column, Expr, SortKey, WindowCall
 from bireme.plan.relation import DependentJoin, Join, JoinKind, Project, Rel, Sort, Window
 
 _JOIN: Final = frozenset({"this", "on", "using", "method", "side", "kind"})
 _SIDES: Final = {"": JoinKind.INNER, "LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
 _FILTERING: Final = {"SEMI": JoinKind.SEMI, "ANTI": JoinKind.ANTI}
-# Parts that a key of a join does not hold: they stay in its residual condition.
-_NO_KEYS: Final = frozenset({OuterColumn, ScalarSubquery, Exists, QuantifiedSubquery})
+_LEFT_ONLY: Final = (JoinKind.SEMI, JoinKind.ANTI)
 _DEPENDENT: Final = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
 
 
@@ -53,9 +42,12 @@ def from_clause(node: Node, block: Block) -> Bound:
 
 def joined(node: Node, block: Block) -> Bound:
     """A relation of FROM with the joins that the parser has hung on it (those in parentheses)."""
-    bound = tables.relation(node, block)
-    inner = node.args.get("joins")
-    return _with_joins(bound, inner, block) if inner and node.__class__ is exp.Table else bound
+    inner, alone = node.args.get("joins"), node
+    if inner and node.__class__ is not exp.Table:
+        alone = node.copy()
+        alone.set("joins", None)
+    bound = tables.relation(alone, block)
+    return _with_joins(bound, inner, block) if inner else bound
 
 
 def _with_joins(left: Bound, nodes: Sequence[Node], block: Block) -> Bound:
@@ -105,14 +97,15 @@ def _join(left: Bound, node: Node, further: Sequence[Node], block: Block) -> Bou
         context = Context(block, scope, "JOIN … ON")
         condition = functions.truth(context.bind(on), "ON")
     if method == "ASOF":
-        return Bound(_asof(left, right, kind, condition, dependent=dependent), scope)
+        made = _asof(left, right, kind, condition, dependent=dependent)
+        return Bound(made, left.scope if kind in _LEFT_ONLY else scope)
     if method == "POSITIONAL":
         if dependent:
             raise Unsupported("the right side of a POSITIONAL JOIN cannot read the left side")
         return Bound(_by_position(left.relation, right.relation), scope)
     if condition is None and str(args.get("kind")).upper() != "CROSS" and not _is_comma(node):
         raise ClauseFault(f"{'' if kind is JoinKind.INNER else kind.name + ' '}JOIN needs ON or USING")
-    shown = left.scope if kind in (JoinKind.SEMI, JoinKind.ANTI) else scope
+    shown = left.scope if kind in _LEFT_ONLY else scope
     if dependent:
         return Bound(DependentJoin(left.relation, right.relation, kind, condition), shown)
     return Bound(join(left.relation, right.relation, kind, condition, left.scope.width), shown)
@@ -162,45 +155,24 @@ def _common_names(left: Scope, right: Scope) -> list[str]:
 
 
 def _asof(left: Bound, right: Bound, kind: JoinKind, condition: Expr | None, *, dependent: bool) -> Rel:
-    """ASOF JOIN … ON: equalities, and one inequality of a value of each side."""
-    width = left.scope.width
-    _check_asof(kind, dependent)
-    keys: list[tuple[Expr, Expr]] = []
-    places: list[tuple[Expr, Expr, str]] = []
-    for part in tree.conjuncts(condition):
-        key, place = _key_pair(part, width), _place_pair(part, width)
-        if key is not None:
-            keys.append(key)
-        elif place is not None:
-            places.append(place)
-        else:
-            raise Unsupported("the condition of an ASOF JOIN is made of equalities and one inequality, joined by AND")
-    if len(places) != 1:
-        raise ClauseFault(f"an ASOF JOIN needs one inequality such as l.t >= r.t, and has {len(places)}")
-    ((ours, theirs, comparison),) = places
-    return asof_join(left.relation, right.relation, keys, (ours, theirs), comparison, kind)
-
-
-def _check_asof(kind: JoinKind, dependent: bool) -> None:
-    if kind not in (JoinKind.INNER, JoinKind.LEFT):
-        raise Unsupported(f"ASOF {kind.name} JOIN is not supported; exchange the sides, or use ASOF LEFT JOIN")
+    """ASOF JOIN … ON: equalities, one inequality of a value of each side, and other conditions."""
     if dependent:
         raise Unsupported("the right side of an ASOF JOIN cannot read the left side")
-
-
-_MIRRORED: Final = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}
-
-
-def _place_pair(part: Expr, width: int) -> tuple[Expr, Expr, str] | None:
-    """An inequality of an expression over each side: left, right (over its own columns), and the comparison."""
-    if not isinstance(part, Call) or part.function not in _MIRRORED:
-        return None
-    a, b = part.args
-    if _is_across(a, b, width):
-        return a, tree.shift(b, -width), part.function
-    if _is_across(b, a, width):
-        return b, tree.shift(a, -width), _MIRRORED[part.function]
-    return None
+    width = left.scope.width
+    by = split_asof(condition, width)
+    if by.holds is None:
+        return asof_join(
+            left.relation, right.relation, by.keys, by.near, kind, null_equal_count=by.null_equal_count,
+            tests=by.tests, residual=by.residual,
+        )  # fmt: skip
+    if kind in (JoinKind.RIGHT, JoinKind.FULL):
+        raise Unsupported(f"an ASOF {kind.name} JOIN takes conditions of one side each beside its equalities")
+    alike, keys = by.keys[: by.null_equal_count], by.keys[by.null_equal_count :]
+    parts = [functions.scalar("is_not_distinct", (a, tree.shift(b, width))) for a, b in alike]
+    parts += [tree.shift(test, width) for test in by.tests]
+    holds = tree.conjoin([*parts, by.holds, *tree.conjuncts(by.residual)])
+    assert holds is not None
+    return asof_join_where(left.relation, right.relation, keys, by.near, kind, holds)
 
 
 def _by_position(left: Rel, right: Rel) -> Rel:
@@ -230,11 +202,11 @@ def _join_using(left: Bound, right: Bound, kind: JoinKind, names: Sequence[str],
     left_keys, right_keys = tuple([a for a, _ in keys]), tuple([b for _, b in keys])
     if method == "ASOF":
         # The last column is the one that is compared by >=.
-        _check_asof(kind, dependent=False)
-        made: Rel = asof_join(left.relation, right.relation, keys[:-1], keys[-1], "ge", kind)
+        near = Nearness(*keys[-1], "ge")
+        made: Rel = asof_join(left.relation, right.relation, keys[:-1], near, kind)
     else:
         made = Join(left.relation, right.relation, kind, left_keys, right_keys)
-    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+    if kind in _LEFT_ONLY:
         return Bound(made, left.scope)
     scope = left.scope.beside(right.scope)
     scope = replace(scope, merged=dict(scope.merged), shown=dict(scope.shown))
@@ -275,29 +247,6 @@ def _using_column(scope: Scope, name: str, side: str) -> Column:
 
 def join(left: Rel, right: Rel, kind: JoinKind, condition: Expr | None, width: int) -> Rel:
     """A join whose condition is split into key pairs, one side each, and the rest; `width` columns are left ones."""
-    left_keys, right_keys, rest = [], [], []
-    for part in tree.conjuncts(condition):
-        pair = _key_pair(part, width)
-        if pair is None:
-            rest.append(part)
-        else:
-            left_keys.append(pair[0])
-            right_keys.append(pair[1])
-    return Join(left, right, kind, tuple(left_keys), tuple(right_keys), tree.conjoin(rest))
-
-
-def _key_pair(part: Expr, width: int) -> tuple[Expr, Expr] | None:
-    if not tree.is_call(part, "eq") or any(inner.__class__ in _NO_KEYS for inner in tree.walk(part)):
-        return None
-    a, b = part.args  # type: ignore[attr-defined]
-    if _is_across(a, b, width):
-        return a, tree.shift(b, -width)
-    if _is_across(b, a, width):
-        return b, tree.shift(a, -width)
-    return None
-
-
-def _is_across(a: Expr, b: Expr, width: int) -> bool:
-    """Whether `a` reads columns of the left side alone, and `b` of the right side alone."""
-    lefts, a_mask, b_mask = (1 << width) - 1, tree.column_mask(a), tree.column_mask(b)
-    return a_mask != 0 and b_mask != 0 and not a_mask & ~lefts and not b_mask & lefts
+    pairs, rest = split(condition, width)
+    left_keys, right_keys = tuple([a for a, _ in pairs]), tuple([b for _, b in pairs])
+    return Join(left, right, kind, left_keys, right_keys, tree.conjoin(rest))

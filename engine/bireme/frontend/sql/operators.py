@@ -46,6 +46,11 @@ def column(node: Node, context: Context) -> Expr:
     return path([part.name for part in (*around, name)], node, context)
 
 
+def numbered_column(node: Node, context: Context) -> Expr:
+    """`#1`."""
+    return context.numbered(int(node.args["this"].args["this"]), node)
+
+
 def path(names: Sequence[str], node: Node, context: Context) -> Expr:
     """`relation.column.field…` or `column.field…`."""
     value, rest = context.dotted(names, node)
@@ -270,6 +275,7 @@ def _calls(
 
 HANDLERS: Final[dict[type[Node], Handler]] = {
     exp.Column: (column, frozenset({"this", "table", "db", "catalog"})),
+    exp.PositionalColumn: (numbered_column, _THIS),
     exp.Paren: (paren, _THIS),
     **_calls(_COMPARISONS, comparison, _BINARY),
     **_calls({exp.NullSafeEQ: "is_not_distinct", exp.NullSafeNEQ: "is_distinct"}, comparison, _BINARY),

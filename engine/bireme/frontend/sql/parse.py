@@ -21,6 +21,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from bireme.errors import ArgumentFault, Position, SyntaxFault, Unsupported
 from bireme.frontend.sql import lexemes
 from bireme.frontend.sql.lexemes import TOO_DEEP
+from bireme.frontend.sql.pivot_tokens import with_ends_outside
 
 DIALECT: Final = "duckdb"
 
@@ -108,7 +109,10 @@ def parse(text: str, dialect: str = DIALECT) -> Parsed:
         tokens, kinds = lexemes.separate(reader.tokenizer.tokenize(text))
         _check_start(tokens, text)
         lexemes.check(tokens, kinds, text)
-        trees = reader.parser.parse(lexemes.keep_names(tokens, kinds), text)
+        kept = lexemes.keep_names(tokens, kinds)
+        if TokenType.PIVOT in kinds or TokenType.UNPIVOT in kinds:
+            kept = with_ends_outside(kept)
+        trees = reader.parser.parse(kept, text)
         reader.forget()
         _IDLE.append(reader)
     except ParseError as error:

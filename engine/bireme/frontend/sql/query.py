@@ -9,14 +9,14 @@ from sqlglot import expressions as exp
 from bireme.errors import QueryError, Unsupported
 from bireme.frontend.sql.catalog_statements import STATEMENTS
 from bireme.frontend.sql.context import Block, Context, Item
-from bireme.frontend.sql.order import bind_range, bind_terms, sorted_rows
+from bireme.frontend.sql.limits import bind_range, sorted_rows
+from bireme.frontend.sql.order import bind_terms
 from bireme.frontend.sql.scope import Scope, Source
 from bireme.frontend.sql.select import bind_select
 from bireme.frontend.sql.statement import Query
 from bireme.frontend.sql.syntax import Node, check_arguments, located
-from bireme.frontend.sql.tables import bind_unused, values, with_tables
+from bireme.frontend.sql.tables import bind_unused, starred, values, with_tables
 from bireme.plan.expr import Column, SortKey
-from bireme.plan.relation import Project
 
 _SUBQUERY: Final = frozenset({"this", "alias", "with_", "order", "limit", "offset"})
 _VALUES: Final = frozenset({"expressions", "with_", "order", "limit", "offset"})
@@ -40,6 +40,9 @@ def _bind(node: Node, block: Block) -> Query:
     kind = node.__class__
     if kind is exp.Select:
         return bind_select(node, block)
+    if kind is exp.Table or (kind is exp.Subquery and node.args.get("joins")):
+        # Joins in parentheses that stand where a query is expected.
+        return _ordered(starred(block.statement.bind_joins(node, block)), node, block)
     if kind is exp.Subquery:
         check_arguments(node, _SUBQUERY)
         return _ordered(bind_query(node.args["this"], block), node, block)
@@ -50,8 +53,6 @@ def _bind(node: Node, block: Block) -> Query:
     if kind is exp.Values:
         check_arguments(node, _VALUES)
         return _ordered(values(node, block), node, block)
-    if kind is exp.Table:
-        return _ordered(_whole_table(node, block), node, block)
     if kind is exp.Pivot:
         from bireme.frontend.sql.pivots import statement as pivoted
 
@@ -60,15 +61,6 @@ def _bind(node: Node, block: Block) -> Query:
     if statement is not None:
         return statement(node, block)
     raise Unsupported(f"{node.key.upper()} is not supported as a query")
-
-
-def _whole_table(node: Node, block: Block) -> Query:
-    """Joins in parentheses that stand where a query is expected."""
-    bound = block.statement.bind_joins(node, block)
-    shown = list(bound.scope.star())
-    columns = tuple([Column(index, bound.scope.types[index]) for _, index in shown])
-    names = tuple([name for name, _ in shown])
-    return Query(Project(bound.relation, columns, names), names, tuple([column.type for column in columns]))
 
 
 def _ordered(query: Query, node: Node, block: Block) -> Query:

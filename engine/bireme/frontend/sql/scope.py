@@ -159,3 +159,19 @@ class Scope:
     def hint(self, name: str) -> str:
         """A hint at the nearest name, or at the relation that has a column of that name."""
         return functions.suggest(name, self.column_names())
+
+
+def told_apart(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, with numbers behind those that stand before them already, whatever their capitals: a, A_1."""
+    if len({name.lower() for name in names}) == len(names):
+        return tuple(names)
+    times: dict[str, int] = {}
+    found: list[str] = []
+    for name in names:
+        lowered, shown = name.lower(), name
+        while shown.lower() in times:
+            shown = f"{name}_{times[lowered]}"
+            times[lowered] += 1
+        times[shown.lower()] = 1
+        found.append(shown)
+    return tuple(found)

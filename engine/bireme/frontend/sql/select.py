@@ -19,7 +19,8 @@ from bireme.frontend.sql.column_sets import bind_condition, bind_each, name_give
 from bireme.frontend.sql.context import Block, Context, Item, StandIns
 from bireme.frontend.sql.grouping import Keys, aggregate, bind_group, refuse_ungrouped, replacer
 from bireme.frontend.sql.joins import from_clause
-from bireme.frontend.sql.order import Range, Term, bind_range, bind_terms, output_or_expression, sorted_rows
+from bireme.frontend.sql.limits import Range, bind_range, sorted_rows
+from bireme.frontend.sql.order import Term, bind_terms, output_or_expression
 from bireme.frontend.sql.samples import sampled
 from bireme.frontend.sql.stars import expand, star_of
 from bireme.frontend.sql.statement import Query
@@ -197,12 +198,12 @@ def _of_set(entry: Node, sets: Sequence[Node], context: Context) -> Iterator[Ite
 
 def _name(node: Node, expr: Expr, context: Context) -> str:
     """The name of an output column without an alias: the column's own, else what was written."""
+    if node.__class__ in (exp.Column, exp.PositionalColumn) and expr.__class__ is Column:
+        for source in context.scope.sources:
+            position = expr.index - source.offset
+            if 0 <= position < len(source.names):
+                return source.names[position]
     if node.__class__ is exp.Column:
-        if expr.__class__ is Column:
-            for source in context.scope.sources:
-                position = expr.index - source.offset
-                if 0 <= position < len(source.names):
-                    return source.names[position]
         return node.name
     return context.statement.written(node)
 

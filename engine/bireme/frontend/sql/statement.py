@@ -44,6 +44,7 @@ class Statement:
     items: list[Position] | None = None
     parameters_read: int = 0
     tables: dict[str, Table | None] = field(default_factory=dict)
+    looked_up: dict[Rel, Sequence[object]] = field(default_factory=dict)
     # When it was first asked for the time, which then stands.
     moment: datetime.datetime | None = None
     # Whether COLUMNS(…) may stand anywhere in it.
@@ -57,6 +58,12 @@ class Statement:
         if name not in self.tables:
             self.tables[name] = self.catalog.find(name)
         return self.tables[name]
+
+    def values(self, plan: Rel) -> Sequence[object]:
+        """What the catalog finds when it runs a plan, the same wherever the statement asks for it."""
+        if plan not in self.looked_up:
+            self.looked_up[plan] = self.catalog.values(plan)
+        return self.looked_up[plan]
 
     def now(self) -> datetime.datetime:
         """The time, the same wherever the statement asks for it."""

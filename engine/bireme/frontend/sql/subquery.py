@@ -16,7 +16,7 @@ from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.statement import Handler, Query
 from bireme.frontend.sql.syntax import Node, check_arguments
 from bireme.plan import functions
-from bireme.plan.expr import Column, Exists, Expr, QuantifiedSubquery, Quantifier, ScalarSubquery
+from bireme.plan.expr import Call, Column, Exists, Expr, QuantifiedSubquery, Quantifier, ScalarSubquery
 from bireme.plan.functions.order_keys import order_key
 from bireme.plan.functions.untyped import retyped
 from bireme.plan.relation import Project, Rel
@@ -67,23 +67,33 @@ def quantified(left: Node, comparison: str, right: Node, context: Context) -> Ex
         query_node = query_node.args["this"]
     if not isinstance(query_node, QUERIES):
         raise Unsupported(f"{quantifier.name} takes a query; for constants use IN (…)")
-    operands = row(left, context)
     query = inner_query(query_node, context)
+    operands = _as_wide(row(left, context), len(query.types))
     if len(operands) != len(query.types):
         raise ClauseFault(f"{len(operands)} values are compared with the {len(query.types)} columns of a subquery")
     if comparison not in _QUANTIFIED:
         raise Unsupported(f"{comparison} with {quantifier.name} is not supported")
-    if len(operands) > 1 and comparison not in ("eq", "ne"):
-        raise Unsupported("rows can be compared with = and <> only")
     pairs = [
         functions.unify((operand, Column(index, kind)), "a comparison with a subquery")
         for index, (operand, kind) in enumerate(zip(operands, query.types, strict=True))
     ]
     compared_with = with_types(query, [column.type for _, column in pairs])
-    if any(operand.type.is_nested for operand, _ in pairs):
+    lefts = tuple([operand for operand, _ in pairs])
+    if len(lefts) > 1 and comparison not in ("eq", "ne"):
+        lefts = (functions.scalar("row", lefts),)
+        rights = functions.scalar("row", all_columns(compared_with.schema))
+        compared_with = Project(compared_with, (rights,), ("row",))
+    if any(operand.type.is_nested for operand in lefts):
         columns = tuple([order_key(column) for column in all_columns(compared_with.schema)])
         compared_with = Project(compared_with, columns, compared_with.schema.names)
-    return QuantifiedSubquery(tuple([order_key(each) for each, _ in pairs]), comparison, quantifier, compared_with)
+    return QuantifiedSubquery(tuple(map(order_key, lefts)), comparison, quantifier, compared_with)
+
+
+def _as_wide(operands: tuple[Expr, ...], width: int) -> tuple[Expr, ...]:
+    """The operands; of `row(a, b)` its parts, where it is compared with several columns."""
+    if len(operands) == 1 and width > 1 and isinstance(operands[0], Call) and operands[0].function == "struct_pack":
+        return operands[0].args
+    return operands
 
 
 _QUANTIFIED: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})

@@ -117,3 +117,11 @@ def closed(place: Position, text: str) -> Position:
             break
         end = closing + 1
     return Position(place.start, end)
+
+
+def is_all(node: Node) -> bool:
+    """Whether a node is the word ALL, or a star, where these stand for everything."""
+    if node.__class__ is exp.Star:
+        check_arguments(node, frozenset())
+        return True
+    return node.__class__ is exp.Var and node.name.upper() == "ALL"

@@ -17,7 +17,7 @@ from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.correlation import deepen
 from bireme.frontend.sql.lexemes import plain_name
 from bireme.frontend.sql.samples import sampled
-from bireme.frontend.sql.scope import SCHEMAS, Scope, Source
+from bireme.frontend.sql.scope import SCHEMAS, Scope, Source, told_apart
 from bireme.frontend.sql.statement import Query
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.frontend.sql.table_functions import table_function, unnest
@@ -94,16 +94,14 @@ def relation(node: Node, block: Block) -> Bound:
 
 
 def _pivoted(node: Node, block: Block) -> Bound:
-    """A relation with PIVOT or UNPIVOT behind it."""
+    """A relation with PIVOT or UNPIVOT behind it, the last of them."""
     from bireme.frontend.sql.pivots import clause
 
     pivots = node.args["pivots"]
     try:
-        if len(pivots) > 1:
-            raise Unsupported("several PIVOT behind each other are not supported; put each in a subquery")
         whole = node.copy()
-        whole.set("pivots", None)
-        return _aliased(clause(whole, pivots[0], block), pivots[0].args.get("alias"))
+        whole.set("pivots", whole.args["pivots"][:-1] or None)
+        return _aliased(clause(whole, pivots[-1], block), pivots[-1].args.get("alias"))
     except QueryError as error:
         located(error, node, block.statement.text)
         raise
@@ -159,7 +157,7 @@ def _aliased(query: Query, alias: Node | None, name: str = "", is_table: bool = 
             except QueryError as error:
                 located(error, alias, "")
                 raise
-    return Bound(query.relation, Scope.of(Source.of(name, names, query.types, is_table)))
+    return Bound(query.relation, Scope.of(Source.of(name, told_apart(names), query.types, is_table)))
 
 
 def _of_function(query: Query, alias: Node | None, name: str) -> Bound:
@@ -181,19 +179,23 @@ def _parenthesized(node: Node, block: Block) -> Bound:
     inner = node.args["this"]
     while inner.__class__ is exp.Subquery and set(inner.args) == {"this"}:
         inner = inner.args["this"]
-    if inner.__class__ is not exp.Table:
-        alias = node.args.get("alias")
-        return _aliased(block.statement.bind_query(node, block), alias)
+    is_joined = inner.__class__ is exp.Subquery and inner.args.get("joins")
+    if inner.__class__ is not exp.Table and not is_joined:
+        return _aliased(block.statement.bind_query(node, block), node.args.get("alias"))
     check_arguments(node, {"this", "alias"})
     bound = block.statement.bind_joins(inner, block)
     alias = node.args.get("alias")
     if alias is None:
         return bound
+    return _aliased(starred(bound), alias)
+
+
+def starred(bound: Bound) -> Query:
+    """What a star gives of a relation, or of several joined."""
     shown = list(bound.scope.star())
     columns = tuple([Column(index, bound.scope.types[index]) for _, index in shown])
     names = tuple([name for name, _ in shown])
-    query = Query(Project(bound.relation, columns, names), names, tuple([column.type for column in columns]))
-    return _aliased(query, alias)
+    return Query(Project(bound.relation, columns, names), names, tuple([column.type for column in columns]))
 
 
 def _common(common: CommonTable, block: Block) -> Query:

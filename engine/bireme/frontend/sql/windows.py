@@ -17,6 +17,7 @@ from bireme.plan import functions
 from bireme.plan.expr import (
     UP_TO_PEERS,
     WHOLE_PARTITION,
+    Aggregation,
     Bound,
     BoundKind,
     Exclusion,
@@ -43,24 +44,27 @@ def window(node: Node, context: Context) -> Expr:
         raise unknown_function(name)
     if not context.windows or context.stand_ins is None:
         raise context.refuse_window(name)
-    if read.order:
-        raise Unsupported("ORDER BY inside the arguments of a window function is not supported")
     inner = context.within("window")
     name, args = aggregate_arguments(read, inner)
     name = _OF_FRAMES.get(name, name)
     if read.ignore_nulls and functions.is_aggregate(name) and name != "any_value":
         raise Unsupported("IGNORE NULLS in an aggregate is not supported; use FILTER (WHERE x IS NOT NULL)")
     condition = bind_condition(read.filter, inner, "FILTER") if read.filter is not None else None
-    call = functions.window(name, args, distinct=read.distinct, filter=condition)
+    own_order = tuple(sort_keys(read.order, inner)) if read.order else ()
+    call = functions.window(name, args, distinct=read.distinct, filter=condition, order=own_order)
     partition, order, frame = definition(node, inner)
-    if call.distinct and frame.exclusion is not Exclusion.NOTHING:
-        raise Unsupported("DISTINCT over a frame with EXCLUDE is not supported; take distinct rows in a subquery")
+    _check_distinct(call, frame)
     made = WindowCall(call, partition, order, frame, read.ignore_nulls)
     stand_ins = context.stand_ins
     column = stand_ins.windows.get(made)
     if column is None:
         column = stand_ins.windows[made] = stand_ins.column(call.type)
     return column
+
+
+def _check_distinct(call: Aggregation, frame: Frame) -> None:
+    if call.distinct and frame.exclusion is not Exclusion.NOTHING and not call.order:
+        raise Unsupported("DISTINCT over a frame with EXCLUDE is not supported; take distinct rows in a subquery")
 
 
 # Over a window, the first value is that of the frame.

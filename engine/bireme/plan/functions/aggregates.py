@@ -363,7 +363,7 @@ def _shifted(name: str, doc: str) -> AggregateFunction:
 def _framed(name: str, doc: str, *aliases: str) -> AggregateFunction:
     signatures = (f"{name}(any) → the same type",)
     bind = _one(name, signatures, lambda _: True, lambda arg: Aggregation(name, (arg,), arg.type))
-    return AggregateFunction(name, bind, signatures, doc, aliases)
+    return AggregateFunction(name, bind, signatures, doc, aliases, ignores_order=False)
 
 
 def _nth_value(args: Args) -> Aggregation:
@@ -387,6 +387,10 @@ WINDOWS: Final = (
     _framed("first_value", "The value of the frame's first row."),
     _framed("last_value", "The value of the frame's last row."),
     AggregateFunction(
-        "nth_value", _nth_value, ("nth_value(any, bigint)",), "The value of the frame's row of that number."
+        "nth_value",
+        _nth_value,
+        ("nth_value(any, bigint)",),
+        "The value of the frame's row of that number.",
+        ignores_order=False,
     ),
 )

@@ -125,14 +125,23 @@ def aggregate(
     return _qualified(function, args, distinct, filter, order)
 
 
-def window(name: str, args: Sequence[Expr], *, distinct: bool = False, filter: Expr | None = None) -> Aggregation:
+def window(
+    name: str,
+    args: Sequence[Expr],
+    *,
+    distinct: bool = False,
+    filter: Expr | None = None,
+    order: Sequence[SortKey] = (),
+) -> Aggregation:
     """The typed call of an aggregate or window function, to be put in a `WindowCall`."""
     function = _OVER.get(name.lower())
     if function is None:
         raise _unknown(name)
     if function.name in _WINDOWS and (distinct or filter is not None):
         raise TypeFault(f"{function.name} takes neither DISTINCT nor FILTER")
-    return _qualified(function, args, distinct, filter, ())
+    if order and function.name in _WINDOWS and function.ignores_order:
+        raise Unsupported(f"{function.name} with an ORDER BY of its own is not supported; order the window")
+    return _qualified(function, args, distinct, filter, order)
 
 
 def _qualified(

@@ -51,8 +51,10 @@ def _picker(value: Expr, number: Expr) -> Callable[[Expr], Aggregation]:
     return lambda position: functions.aggregate("min", [value], filter=scalar("=", place, position))
 
 
-def _is_selected(call: Aggregation, rel: Aggregate) -> bool:
-    """Whether group tables can select values of the call."""
+def _is_selected(call: Aggregation, rel: Aggregate, numbers: Numbers) -> bool:
+    """Whether group tables can select values of the call; over frames all are."""
+    if not numbers.are_offered:
+        return True
     kind = call.args[0].type
     if not (kind.is_numeric or kind.is_temporal or kind.kind in (Kind.BOOL, Kind.DURATION)):
         return False
@@ -65,7 +67,7 @@ def _selected(function: str, value: Expr, fraction: float) -> Aggregation:
 
 def _discrete_quantile(call: Aggregation, rel: Aggregate, numbers: Numbers) -> Spelling:
     value = counted(call)
-    if _is_selected(call, rel):
+    if _is_selected(call, rel, numbers):
         return Spelling([_selected("quantile_discrete", value, _fraction(call))], first_part)
     number, rows = _places(value, rel, numbers)
     position = scalar("greatest", double(0.0), _discrete(rows, _fraction(call)))
@@ -78,7 +80,7 @@ def _continuous_quantile(call: Aggregation, rel: Aggregate, numbers: Numbers) ->
     if between is None:
         # Nothing lies between two texts: DuckDB takes the discrete one.
         return _discrete_quantile(call, rel, numbers)
-    if _is_selected(call, rel):
+    if _is_selected(call, rel, numbers):
         ends = [_selected(function, value, fraction) for function in ("quantile_lower", "quantile_higher")]
         return Spelling(
             [*ends, functions.aggregate("count", [value])],

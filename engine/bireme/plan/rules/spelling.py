@@ -28,6 +28,8 @@ Speller = Callable[[Aggregation, Aggregate, "Numbers"], Spelling | None]
 class Numbers:
     """Columns that windows add to the input of an aggregate, for its parts to read."""
 
+    are_offered = True
+
     def __init__(self, width: int) -> None:
         self._width = width
         self.calls: dict[WindowCall, Expr] = {}
@@ -35,6 +37,15 @@ class Numbers:
     def add(self, call: WindowCall) -> Expr:
         """The column that `call` will be."""
         return self.calls.setdefault(call, Column(self._width + len(self.calls), call.call.type))
+
+
+class NoNumbers(Numbers):
+    """Where there can be no such columns."""
+
+    are_offered = False
+
+    def __init__(self) -> None:
+        super().__init__(0)
 
 
 def first_part(columns: Sequence[Expr]) -> Expr:

@@ -14,7 +14,6 @@ from bireme.data.node import holds_dependent
 from bireme.data.types import BOOL, INT64, Kind
 from bireme.errors import Unsupported
 from bireme.plan.expr import (
-    WHOLE_PARTITION,
     Aggregation,
     Call,
     Case,
@@ -26,7 +25,6 @@ from bireme.plan.expr import (
     Quantifier,
     Relation,
     ScalarSubquery,
-    WindowCall,
 )
 from bireme.plan.relation import (
     Aggregate,
@@ -42,7 +40,8 @@ from bireme.plan.relation import (
     Values,
     Window,
 )
-from bireme.plan.rules.unnest_apply import Apply, FreeColumns, move_outer, replace_outer
+from bireme.plan.rules.unnest_apply import Apply, FreeColumns, replace_outer
+from bireme.plan.rules.unnest_outer_joins import keys_in_residual, outer_join
 from bireme.plan.rules.unnest_windows import over_columns
 from bireme.plan.tree import (
     FALSE,
@@ -55,15 +54,12 @@ from bireme.plan.tree import (
     filtered,
     holds_subquery,
     is_call,
-    map_expr,
     map_operands,
     negate,
-    remap,
     select,
     shift,
     subplans,
     with_inputs,
-    with_plan,
 )
 
 _OPPOSITE: Final = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
@@ -124,75 +120,18 @@ class Subqueries:
         return select(filtered(extended.rel, rest), range(len(source.schema)))
 
     def _join(self, rel: Join) -> Rel:
-        if rel.kind in (JoinKind.MARK, JoinKind.SINGLE, JoinKind.FULL) or rel.null_aware:
-            raise Unsupported(
-                f"a subquery in the ON condition of a {rel.kind.value} join is not offered; compute it in FROM"
-            )
-        widths = len(rel.left.schema), len(rel.right.schema)
+        assert rel.kind not in (JoinKind.MARK, JoinKind.SINGLE), "only rules make such joins"
+        assert not rel.null_aware, "only rules make such joins"
         if any(holds_subquery(key) for key in (*rel.left_keys, *rel.right_keys)):
-            rel = _keys_in_residual(rel, widths)
+            rel = keys_in_residual(rel)
         assert rel.residual is not None
         if rel.kind is JoinKind.INNER:
             return self._filter(_without_residual(rel), rel.residual)
-        return self._outer_join(rel, widths)
-
-    def _outer_join(self, rel: Join, widths: tuple[int, int]) -> Rel:
-        """The pairs that match are found by an inner join of numbered rows, then joined to the preserved side."""
-        if rel.kind is JoinKind.RIGHT:
-            return self._swapped(rel, widths)
-        left_width, right_width = widths
-        numbered = numbered_rows(rel.left)
-        moved = [*range(left_width), *range(left_width + 1, left_width + 1 + right_width)]
-        assert rel.residual is not None
-        parts = _move(rel.residual, moved)
-        inner = Join(numbered, rel.right, JoinKind.INNER, rel.left_keys, rel.right_keys, None, rel.null_equal_count)
-        pairs = select(self._filter(inner, parts), range(left_width, left_width + 1 + right_width))
-        key = (Column(left_width, INT64),), (Column(0, INT64),)
-        joined = Join(numbered, pairs, rel.kind, *key)
-        kept = [*range(left_width)]
-        if rel.kind is JoinKind.LEFT:
-            kept += range(left_width + 2, left_width + 2 + right_width)
-        return select(joined, kept)
-
-    def _swapped(self, rel: Join, widths: tuple[int, int]) -> Rel:
-        left_width, right_width = widths
-        swap = [*range(right_width, right_width + left_width), *range(right_width)]
-        assert rel.residual is not None
-        residual = _move(rel.residual, swap)
-        mirrored = Join(
-            rel.right, rel.left, JoinKind.LEFT, rel.right_keys, rel.left_keys, residual, rel.null_equal_count
-        )
-        return select(self._outer_join(mirrored, (right_width, left_width)), swap)
+        return outer_join(rel, self._filter)
 
 
 def _without_residual(rel: Join) -> Join:
     return Join(rel.left, rel.right, rel.kind, rel.left_keys, rel.right_keys, None, rel.null_equal_count)
-
-
-def _keys_in_residual(rel: Join, widths: tuple[int, int]) -> Join:
-    """The same join without keys: their comparisons are conjuncts of the residual."""
-    right_positions = [*range(widths[0], sum(widths))]
-    parts = conjuncts(rel.residual)
-    for index, (left_key, right_key) in enumerate(zip(rel.left_keys, rel.right_keys, strict=True)):
-        function = "is_not_distinct" if index < rel.null_equal_count else "eq"
-        parts.append(Call(function, (left_key, _move(right_key, right_positions)), BOOL))
-    return Join(rel.left, rel.right, rel.kind, (), (), conjoin(parts))
-
-
-def numbered_rows(rel: Rel) -> Rel:
-    """`rel` with a column that is different in every row.
-
-    What reads it twice relies on its running once, so that both see the same numbers: a `Window` that is read twice
-    does (`share`), and nothing is pushed below one without partitions.
-    """
-    number = WindowCall(Aggregation("row_number", (), INT64), (), (), WHOLE_PARTITION)
-    return Window(rel, (number,), ("row",))
-
-
-def _move(expr: Expr, positions: list[int]) -> Expr:
-    """`expr`, and the outer columns of subqueries in it, with the columns of its operator moved."""
-    moved = map_expr(expr, lambda part: with_plan(part, lambda plan: move_outer(plan, positions)))
-    return remap(moved, positions)
 
 
 class _Extended:

@@ -14,8 +14,9 @@ from bireme.plan.relation import Filter, JoinKind, Project, Rel, Unnest, Values
 from bireme.plan.rules.unnest_apply import Apply, FreeColumns
 from bireme.plan.rules.unnest_domain import Domain, Pushed, never_null, padded, relaxed, term_over, with_marker
 from bireme.plan.rules.unnest_join_push import join_by, replace_null_aware
+from bireme.plan.rules.unnest_outer_joins import numbered_rows
 from bireme.plan.rules.unnest_push import Pusher
-from bireme.plan.rules.unnest_subqueries import Subqueries, numbered_rows
+from bireme.plan.rules.unnest_subqueries import Subqueries
 from bireme.plan.tree import (
     all_columns,
     conjoin,
