@@ -13,8 +13,8 @@ from bireme.plan.context import PlanContext
 from bireme.plan.expr import Aggregation
 from bireme.plan.relation import Aggregate, Project, Rel, Window
 from bireme.plan.rules import spell_moments, spell_ordered, spell_quantiles
+from bireme.plan.rules.grouping_sets import expand_grouping_sets
 from bireme.plan.rules.spelling import Finish, Numbers, Speller, Spelling, first_part
-from bireme.plan.rules.split_distinct import expand_grouping_sets
 from bireme.plan.tree import all_columns, map_relations, map_where
 
 _SPELLERS: Final[dict[str, Speller]] = {

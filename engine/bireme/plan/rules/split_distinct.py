@@ -2,7 +2,7 @@
 
 `f(DISTINCT x)` per key becomes `f(x)` over the distinct pairs of key and `x`. Aggregates that can be aggregated again
 ride along on that first grouping; others are computed apart and joined on the keys. FILTER becomes a CASE around the
-arguments. Grouping sets become a union over one shared input.
+arguments. What becomes of grouping sets is in `grouping_sets`.
 """
 
 from __future__ import annotations
@@ -10,23 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from bireme.data.types import HUGEINT, INT64, DataType
 from bireme.errors import Unsupported
 from bireme.plan.context import PlanContext
-from bireme.plan.expr import Aggregation, Call, Case, Cast, Column, Expr, Literal, SortKey, WindowCall
+from bireme.plan.expr import Aggregation, Column, Expr, SortKey, WindowCall
 from bireme.plan.relation import Aggregate, Join, JoinKind, Project, Rel, Union, Window
-from bireme.plan.tree import TRUE, all_columns, column, map_where, project
+from bireme.plan.rules.grouping_sets import (
+    AGAIN,
+    again_type,
+    counted,
+    expand_grouping_sets,
+    nested_grouping_sets,
+    without_filter,
+)
+from bireme.plan.tree import all_columns, column, map_where, project
 
 # Aggregates whose value over distinct arguments is the one over all of them.
 _BLIND_TO_REPEATS: Final = frozenset({"min", "max", "any_value", "bool_and", "bool_or", "first", "last"})
-# What to aggregate partial results with; counts are summed.
-_AGAIN: Final = {
-    "sum": "sum", "min": "min", "max": "max", "bool_and": "bool_and", "bool_or": "bool_or", "any_value": "any_value",
-    "count": "sum", "count_star": "sum",
-}  # fmt: skip
-# Aggregates for which a NULL argument is a row like any other, so that a CASE cannot stand for FILTER.
-_SEES_NULL: Final = frozenset({"first", "last", "array_agg"})
-_ZERO: Final = Literal(0, INT64)
 
 
 def split_distinct(plan: Rel, _: PlanContext) -> Rel:
@@ -47,7 +46,7 @@ def _split(rel: Rel) -> Rel:
     if not isinstance(rel, Aggregate):
         return rel
     if rel.grouping_sets is not None:
-        return _split_expanded(expand_grouping_sets(rel))
+        return nested_grouping_sets(rel) or _split_expanded(expand_grouping_sets(rel))
     if not any(call.distinct or call.filter is not None for call in rel.aggregates):
         return rel
     calls = [_plain_if_blind(without_filter(call)) for call in rel.aggregates]
@@ -66,50 +65,7 @@ def _split_expanded(expanded: Rel) -> Rel:
     return expanded
 
 
-# ------------------------------------------------------------------------------------- grouping sets
-
-
-def expand_grouping_sets(rel: Aggregate) -> Rel:
-    """One aggregate for each grouping set, padded to the columns of `rel`."""
-    assert rel.grouping_sets is not None
-    names = rel.schema.names
-    sources = tuple([_one_set(rel, number, names) for number in range(len(rel.grouping_sets))])
-    return sources[0] if len(sources) == 1 else Union(sources)
-
-
-def _one_set(rel: Aggregate, number: int, names: tuple[str, ...]) -> Rel:
-    assert rel.grouping_sets is not None
-    chosen = sorted(set(rel.grouping_sets[number]))
-    kept = [rel.names[index] for index in chosen]
-    grouped = Aggregate(
-        rel.input, tuple([rel.keys[index] for index in chosen]), rel.aggregates, (*kept, *rel.names[len(rel.keys) :])
-    )
-    columns = all_columns(grouped.schema)
-    keys: list[Expr] = [Literal(None, key.type) for key in rel.keys]
-    for position, index in enumerate(chosen):
-        keys[index] = columns[position]
-    return Project(grouped, (*keys, *columns[len(chosen) :], Literal(number, INT64)), names)
-
-
 # -------------------------------------------------------------------------------------------- filters
-
-
-def without_filter(call: Aggregation) -> Aggregation:
-    """The same aggregate with a CASE around its arguments instead of FILTER."""
-    if call.filter is None:
-        return call
-    if call.function in _SEES_NULL:
-        raise Unsupported(
-            f"{call.function}(…) FILTER (WHERE …) is not offered; filter the rows in a subquery, or use any_value"
-        )
-    if call.function == "count_star":
-        return Aggregation("count", (_where(call.filter, TRUE),), call.type)
-    args = tuple([_where(call.filter, arg) for arg in call.args])
-    return Aggregation(call.function, args, call.type, call.distinct, None, call.order)
-
-
-def _where(condition: Expr, value: Expr) -> Expr:
-    return Case(((condition, value),), Literal(None, value.type), value.type)
 
 
 def _unfiltered_window(rel: Window) -> Window:
@@ -140,7 +96,7 @@ def _by_arguments(rel: Aggregate, calls: Sequence[Aggregation]) -> Rel:
             groups.setdefault(call.args, []).append(index)
         else:
             plain.append(index)
-    riding = [index for index in plain if calls[index].function in _AGAIN]
+    riding = [index for index in plain if calls[index].function in AGAIN]
     apart = [index for index in plain if index not in riding]
     if apart:
         riding, apart = [], plain
@@ -172,18 +128,14 @@ def _two_levels(
     outer = [_over_distinct(calls[index], over) for index in members]
     for position, index in enumerate(riding, start=inner_width):
         call = calls[index]
-        outer.append(Aggregation(_AGAIN[call.function], (columns[position],), _again_type(call)))
+        outer.append(Aggregation(AGAIN[call.function], (columns[position],), again_type(call)))
     outer_names = (*rel.names[:width], *[rel.names[width + index] for index in [*members, *riding]])
     grouped = Aggregate(inner, columns[:width], tuple(outer), outer_names)
     values: list[Expr] = list(all_columns(grouped.schema))
     for position, index in enumerate(riding, start=width + len(members)):
         if calls[index].function in ("count", "count_star"):
-            values[position] = Call("coalesce", (Cast(values[position], INT64), _ZERO), INT64)
+            values[position] = counted(values[position])
     return project(grouped, values, outer_names)
-
-
-def _again_type(call: Aggregation) -> DataType:
-    return HUGEINT if call.function in ("count", "count_star") else call.type
 
 
 def _over_distinct(call: Aggregation, over: dict[Expr, Column]) -> Aggregation:

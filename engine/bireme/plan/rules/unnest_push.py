@@ -38,7 +38,7 @@ from bireme.plan.relation import (
     Window,
 )
 from bireme.plan.rules.fold import fold_expr
-from bireme.plan.rules.split_distinct import expand_grouping_sets
+from bireme.plan.rules.grouping_sets import expand_grouping_sets
 from bireme.plan.rules.unnest_apply import Apply, FreeColumns, replace_outer
 from bireme.plan.rules.unnest_domain import Domain, Key, Pushed, as_equality, outer_in, relaxed, settled
 from bireme.plan.rules.unnest_join_push import push_apply, push_join
