@@ -5,12 +5,14 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "arrow/errors.hpp"
@@ -33,6 +35,13 @@ std::unique_ptr<JoinTable> build(nb::handle source, int null_equal_count) {
   const Batch keys = import_arrow(source);
   nb::gil_scoped_release unlocked;
   return std::make_unique<JoinTable>(keys, null_equal_count);
+}
+
+void index_ranges(JoinTable& table, nb::handle keys_source, nb::handle ranges_source, bool is_bounded_above) {
+  const Batch keys = import_arrow(keys_source);
+  Batch ranges = import_arrow(ranges_source);
+  nb::gil_scoped_release unlocked;
+  table.index_ranges(keys, std::move(ranges), is_bounded_above);
 }
 
 nb::tuple match(const JoinTable& table, nb::handle source) {
@@ -75,7 +84,10 @@ void bind_table(nb::module_& module) {
            [](const JoinTable& table) { return made_filter([&] { return table.key_filter(); }); })
       .def(
           "set_payload", [](JoinTable& table, nb::handle batch) { table.set_payload(import_arrow(batch)); },
-          nb::arg("batch"), "The build side's columns, before the first probe.");
+          nb::arg("batch"), "The build side's columns, before the first probe.")
+      .def_prop_ro("has_ranges", [](const JoinTable& table) { return table.ranges() != nullptr; })
+      .def("index_ranges", &index_ranges, nb::arg("keys"), nb::arg("ranges"), nb::arg("is_bounded_above"),
+           "Has rows be found by bounds, too; before the first probe.");
   module.def("join_table", &build, nb::arg("keys"), nb::arg("null_equal_count"));
 }
 
@@ -189,6 +201,14 @@ ProbeKind kind_of(const std::string& name) {
   throw EngineBug("no probe of kind '" + name + "'");
 }
 
+Comparison comparison_of(const std::string& name) {
+  if (name == "lt") return Comparison::Below;
+  if (name == "le") return Comparison::UpTo;
+  if (name == "ge") return Comparison::From;
+  if (name == "gt") return Comparison::Above;
+  throw EngineBug("no bound of a range by '" + name + "'");
+}
+
 struct Prober {
   ProbePlan plan;
   std::optional<Marks> matched;
@@ -197,10 +217,15 @@ struct Prober {
 std::unique_ptr<Prober> make_prober(const JoinTable& table, const std::string& kind,
                                     std::vector<int> left_output, std::vector<int> right_output,
                                     bool null_aware, const Program* residual, int stream_columns,
-                                    std::optional<Marks> matched) {
+                                    std::optional<Marks> matched,
+                                    const std::vector<std::tuple<int, std::string>>& bounds) {
   auto prober = std::make_unique<Prober>();
   prober->plan = {&table,     kind_of(kind), std::move(left_output), std::move(right_output),
-                  null_aware, residual,      stream_columns,         nullptr};
+                  null_aware, residual,      stream_columns,         nullptr,
+                  {}};
+  for (const auto& [key, comparison] : bounds)
+    prober->plan.bounds.push_back({key, comparison_of(comparison)});
+  if (!bounds.empty() && table.ranges() == nullptr) throw EngineBug("bounds for a join table without ranges");
   if (matched.has_value()) {
     if (static_cast<int64_t>(matched->shape(0)) != table.rows())
       throw EngineBug("marks for another number of rows");
@@ -245,7 +270,7 @@ void bind_probe(nb::module_& module) {
       .def("mark_matches", &mark_matches, nb::arg("stream"), nb::arg("keys"));
   module.def("prober", &make_prober, nb::arg("table"), nb::arg("kind"), nb::arg("left_output"),
              nb::arg("right_output"), nb::arg("null_aware"), nb::arg("residual").none(),
-             nb::arg("stream_columns"), nb::arg("matched").none(), nb::keep_alive<0, 1>(),
+             nb::arg("stream_columns"), nb::arg("matched").none(), nb::arg("bounds"), nb::keep_alive<0, 1>(),
              nb::keep_alive<0, 6>());
 }
 

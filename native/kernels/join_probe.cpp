@@ -1,7 +1,6 @@
 #include "kernels/join_probe.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <numeric>
 #include <utility>
 
@@ -17,15 +16,6 @@ namespace {
 constexpr int64_t kPieceRows = 131'072;
 // Pairs that a residual judges at once; its columns stay in the second-level cache.
 constexpr int64_t kJudgedPairs = 16'384;
-
-// Others may mark the same row at the same time.
-void mark(uint8_t* matched, uint32_t row) {
-  std::atomic_ref<uint8_t>(matched[row]).store(1, std::memory_order_relaxed);
-}
-
-bool is_marked(const uint8_t* matched, uint32_t row) {
-  return std::atomic_ref<uint8_t>(const_cast<uint8_t&>(matched[row])).load(std::memory_order_relaxed) != 0;
-}
 
 [[noreturn]] void fail_many() {
   throw CardinalityFault(
@@ -50,6 +40,23 @@ Cells<uint32_t> positions_where(const std::vector<uint8_t>& flags, uint8_t wante
   return positions;
 }
 
+// Marks the rows of matches that no residual judges. Chains of one key are marked together, so that the first
+// row tells for all.
+void mark_all(ChainMatches& matches, const uint32_t* rests, int64_t rows, uint8_t* matched) {
+  for (int64_t row = 0; row < rows; ++row) {
+    if (!matches.has(rests[row]) || is_marked(matched, matches.row(rests[row]))) continue;
+    for (uint32_t rest = rests[row]; matches.has(rest); matches.step(rest)) mark(matched, matches.row(rest));
+  }
+}
+
+void mark_all(RangeMatches& matches, const RangeSpan* rests, int64_t rows, uint8_t* matched) {
+  for (int64_t row = 0; row < rows; ++row) {
+    for (RangeSpan rest = rests[row]; matches.has(rest); matches.step(rest)) {
+      if (!is_marked(matched, matches.row(rest))) mark(matched, matches.row(rest));
+    }
+  }
+}
+
 OutputColumn bools(const std::vector<uint8_t>& values, const std::vector<uint8_t>* unknown) {
   const auto rows = static_cast<int64_t>(values.size());
   OutputColumn column{.type = simple_type(Kind::Bool), .rows = rows};
@@ -70,60 +77,21 @@ OutputColumn bools(const std::vector<uint8_t>& values, const std::vector<uint8_t
 
 }  // namespace
 
-PairCursor::PairCursor(const JoinTable& table, std::span<const Column> keys, int64_t rows)
-    : table_(table), reader_(table, keys), rows_(rows) {}
-
-void PairCursor::look_up() {
-  begin_ += length_;
-  row_ = 0;
-  length_ = std::min(kVectorRows, rows_ - begin_);
-  reader_.find(begin_, length_, heads_);
-}
-
-int64_t PairCursor::fill(uint32_t* positions, uint32_t* found, int64_t capacity, bool missing,
-                         const uint8_t* skip) {
-  int64_t pairs = 0;
-  const bool simple = table_.is_unique() && !missing && skip == nullptr;
-  for (;;) {
-    if (row_ == length_) {
-      if (at_end()) return pairs;
-      look_up();
-    }
-    if (simple && row_ == 0) {
-      if (pairs + length_ > capacity) return pairs;
-      pairs += join_loops().matches(heads_, length_, static_cast<uint32_t>(begin_), positions + pairs,
-                                    found + pairs);
-      row_ = length_;
-      continue;
-    }
-    for (; row_ < length_; ++row_) {
-      uint32_t link = link_ != kNoRow ? link_ : heads_[row_];
-      const auto position = static_cast<uint32_t>(begin_ + row_);
-      link_ = kNoRow;
-      if (link == kNoRow && missing) {
-        if (pairs == capacity) return pairs;
-        positions[pairs] = position;
-        found[pairs++] = kMissingRow;
-      }
-      for (; link != kNoRow; link = has_more(link) ? table_.next(link) : kNoRow) {
-        if (skip != nullptr && is_marked(skip, row_of(link))) continue;
-        if (pairs == capacity) {
-          link_ = link;
-          return pairs;
-        }
-        positions[pairs] = position;
-        found[pairs++] = row_of(link);
-      }
-    }
-  }
-}
-
 ProbeRun::ProbeRun(const ProbePlan& plan, Batch stream, Batch keys)
-    : plan_(plan),
-      stream_(std::move(stream)),
-      keys_(std::move(keys)),
-      cursor_(*plan.table, keys_.columns(), stream_.rows()) {
+    : plan_(plan), stream_(std::move(stream)), keys_(std::move(keys)) {
   if (keys_.rows() != stream_.rows()) throw EngineBug("a probe got another number of keys than of rows");
+  with_matches([this]<typename Matches>(Matches matches) {
+    cursor_ = std::make_unique<MatchCursor<Matches>>(std::move(matches), stream_.rows());
+  });
+}
+
+template <typename Use>
+void ProbeRun::with_matches(Use use) const {
+  if (plan_.bounds.empty()) {
+    use(ChainMatches(*plan_.table, keys_.columns()));
+  } else {
+    use(RangeMatches(*plan_.table, plan_.bounds, keys_.columns()));
+  }
 }
 
 std::optional<JoinPiece> ProbeRun::next() {
@@ -153,7 +121,7 @@ std::optional<JoinPiece> ProbeRun::next_pairs() {
   } else {
     fill_judged();
   }
-  done_ = cursor_.at_end();
+  done_ = cursor_->at_end();
   if (plan_.matched != nullptr) {
     for (int64_t pair = 0; pair < pairs_; ++pair) {
       if (found_[pair] != kMissingRow) mark(plan_.matched, found_[pair]);
@@ -168,7 +136,7 @@ void ProbeRun::fill_pairs() {
       plan_.table->is_unique() ? std::min(kPieceRows, std::max(stream_.rows(), kVectorRows)) : kPieceRows;
   positions_.resize(capacity);
   found_.resize(capacity);
-  pairs_ = cursor_.fill(positions_.data(), found_.data(), capacity, missing, nullptr);
+  pairs_ = cursor_->fill(positions_.data(), found_.data(), capacity, missing, nullptr);
   if (plan_.kind != ProbeKind::Single) return;
   for (int64_t pair = 0; pair < pairs_; ++pair) {
     // Rows come in order, so equal neighbours are two matches of one row; a row may begin in one piece and go
@@ -183,8 +151,8 @@ void ProbeRun::fill_judged() {
   found_.clear();
   block_positions_.resize(kJudgedPairs);
   block_found_.resize(kJudgedPairs);
-  while (pairs_ < kPieceRows && !cursor_.at_end()) {
-    int64_t pairs = cursor_.fill(block_positions_.data(), block_found_.data(), kJudgedPairs, false, nullptr);
+  while (pairs_ < kPieceRows && !cursor_->at_end()) {
+    int64_t pairs = cursor_->fill(block_positions_.data(), block_found_.data(), kJudgedPairs, false, nullptr);
     pairs = judge(block_positions_.data(), block_found_.data(), pairs);
     positions_.reserve(pairs_ + pairs + stream_.rows());
     found_.reserve(pairs_ + pairs + stream_.rows());
@@ -200,7 +168,7 @@ void ProbeRun::fill_judged() {
       give(block_positions_[pair], block_found_[pair]);
       open_matched_ = true;
     }
-    close_rows(cursor_.rows_done());
+    close_rows(cursor_->rows_done());
   }
 }
 
@@ -237,36 +205,34 @@ void ProbeRun::gather_left(JoinPiece& piece, const uint32_t* positions, int64_t 
 // Whether each row has a pair: 1 or 0.
 std::vector<uint8_t> ProbeRun::found_rows() {
   std::vector<uint8_t> found(static_cast<size_t>(stream_.rows()));
-  if (plan_.residual != nullptr) {
-    judge_found(found);
-    return found;
-  }
-  JoinHeads reader(*plan_.table, keys_.columns());
-  uint32_t heads[kVectorRows];
-  for (int64_t begin = 0; begin < stream_.rows(); begin += kVectorRows) {
-    const int64_t rows = std::min(kVectorRows, stream_.rows() - begin);
-    reader.find(begin, rows, heads);
-    uint8_t* out = found.data() + begin;
-    for (int64_t row = 0; row < rows; ++row) out[row] = heads[row] != kNoRow ? 1 : 0;
-  }
+  with_matches([&]<typename Matches>(Matches matches) {
+    if (plan_.residual != nullptr) return judge_found(matches, found);
+    typename Matches::Rest rests[kVectorRows];
+    for (int64_t begin = 0; begin < stream_.rows(); begin += kVectorRows) {
+      const int64_t rows = std::min(kVectorRows, stream_.rows() - begin);
+      matches.find(begin, rows, rests);
+      uint8_t* out = found.data() + begin;
+      for (int64_t row = 0; row < rows; ++row) out[row] = matches.has(rests[row]) ? 1 : 0;
+    }
+  });
   return found;
 }
 
 // Judges a few pairs of each row that is still open, then more of those that are left: a row whose first pair
 // is good costs one.
-void ProbeRun::judge_found(std::vector<uint8_t>& found) {
+template <typename Matches>
+void ProbeRun::judge_found(Matches& matches, std::vector<uint8_t>& found) {
   struct Open {
     uint32_t position;
-    uint32_t link;
+    typename Matches::Rest rest;
   };
   std::vector<Open> open;
-  JoinHeads reader(*plan_.table, keys_.columns());
-  uint32_t heads[kVectorRows];
+  typename Matches::Rest rests[kVectorRows];
   for (int64_t begin = 0; begin < stream_.rows(); begin += kVectorRows) {
     const int64_t rows = std::min(kVectorRows, stream_.rows() - begin);
-    reader.find(begin, rows, heads);
+    matches.find(begin, rows, rests);
     for (int64_t row = 0; row < rows; ++row) {
-      if (heads[row] != kNoRow) open.push_back({static_cast<uint32_t>(begin + row), heads[row]});
+      if (matches.has(rests[row])) open.push_back({static_cast<uint32_t>(begin + row), rests[row]});
     }
   }
   block_positions_.resize(kJudgedPairs);
@@ -278,16 +244,16 @@ void ProbeRun::judge_found(std::vector<uint8_t>& found) {
       int64_t pairs = 0;
       for (; next < open.size() && pairs + width <= kJudgedPairs; ++next) {
         Open& row = open[next];
-        for (int64_t taken = 0; taken < width && row.link != kNoRow; ++taken) {
+        for (int64_t taken = 0; taken < width && matches.has(row.rest); ++taken) {
           block_positions_[pairs] = row.position;
-          block_found_[pairs++] = row_of(row.link);
-          row.link = has_more(row.link) ? plan_.table->next(row.link) : kNoRow;
+          block_found_[pairs++] = matches.row(row.rest);
+          matches.step(row.rest);
         }
       }
       pairs = judge(block_positions_.data(), block_found_.data(), pairs);
       for (int64_t pair = 0; pair < pairs; ++pair) found[block_positions_[pair]] = 1;
       for (size_t row = first; row < next; ++row) {
-        if (open[row].link != kNoRow && found[open[row].position] == 0) left.push_back(open[row]);
+        if (matches.has(open[row].rest) && found[open[row].position] == 0) left.push_back(open[row]);
       }
     }
     open.swap(left);
@@ -343,27 +309,20 @@ JoinPiece ProbeRun::marked_rows() {
 
 void ProbeRun::mark_matches() {
   if (plan_.residual == nullptr) {
-    JoinHeads reader(*plan_.table, keys_.columns());
-    uint32_t heads[kVectorRows];
-    for (int64_t begin = 0; begin < stream_.rows(); begin += kVectorRows) {
-      const int64_t rows = std::min(kVectorRows, stream_.rows() - begin);
-      reader.find(begin, rows, heads);
-      for (int64_t row = 0; row < rows; ++row) {
-        // Rows of one key are marked together, so the first one tells for all.
-        if (heads[row] == kNoRow || is_marked(plan_.matched, row_of(heads[row]))) continue;
-        for (uint32_t link = heads[row]; link != kNoRow;
-             link = has_more(link) ? plan_.table->next(link) : kNoRow) {
-          mark(plan_.matched, row_of(link));
-        }
+    return with_matches([&]<typename Matches>(Matches matches) {
+      typename Matches::Rest rests[kVectorRows];
+      for (int64_t begin = 0; begin < stream_.rows(); begin += kVectorRows) {
+        const int64_t rows = std::min(kVectorRows, stream_.rows() - begin);
+        matches.find(begin, rows, rests);
+        mark_all(matches, rests, rows, plan_.matched);
       }
-    }
-    return;
+    });
   }
   block_positions_.resize(kJudgedPairs);
   block_found_.resize(kJudgedPairs);
-  while (!cursor_.at_end()) {
+  while (!cursor_->at_end()) {
     int64_t pairs =
-        cursor_.fill(block_positions_.data(), block_found_.data(), kJudgedPairs, false, plan_.matched);
+        cursor_->fill(block_positions_.data(), block_found_.data(), kJudgedPairs, false, plan_.matched);
     pairs = judge(block_positions_.data(), block_found_.data(), pairs);
     for (int64_t pair = 0; pair < pairs; ++pair) mark(plan_.matched, block_found_[pair]);
   }

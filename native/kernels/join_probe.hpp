@@ -1,8 +1,8 @@
 // Joining batches of a stream with a table: what backends/base.py calls a Prober.
 //
 // Rule: everything happens per batch of the stream, in pieces of bounded size however many matches a row has;
-// output rows are in the order of the stream's rows, and for each of them in the order of the build's. Pairs
-// of equal keys that a residual must judge are gathered by blocks, and only the columns it reads.
+// output rows are in the order of the stream's rows, and for each of them in the order of the build's, or of
+// the first range key. Pairs that a residual must judge are gathered by blocks, and only the columns it reads.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 
 #include "arrow/batch.hpp"
 #include "arrow/output.hpp"
+#include "kernels/join_matches.hpp"
 #include "kernels/join_table.hpp"
 
 namespace bireme {
@@ -33,6 +34,8 @@ struct ProbePlan {
   const Program* residual = nullptr;
   int stream_columns = 0;
   uint8_t* matched = nullptr;  // a byte per build row, set to 1 where a pair has it; null: nobody asks
+  // What build rows have to be within, besides having equal keys; the table has ranges where there are some.
+  std::vector<RangeBound> bounds;
 };
 
 // Some rows of the output.
@@ -43,35 +46,10 @@ struct JoinPiece {
   std::vector<OutputColumn> right;
 };
 
-// Pairs of stream and build rows with equal keys, in order, block by block.
-class PairCursor {
- public:
-  PairCursor(const JoinTable& table, std::span<const Column> keys, int64_t rows);
-
-  // Fills in at most `capacity` pairs and returns how many; fewer than that only at the end. With `missing`,
-  // rows without a pair come with kMissingRow. Pairs with a build row for which skip[row] != 0 are left out,
-  // unless `skip` is null.
-  int64_t fill(uint32_t* positions, uint32_t* found, int64_t capacity, bool missing, const uint8_t* skip);
-  // Rows whose pairs have all been given.
-  int64_t rows_done() const { return begin_ + row_; }
-  bool at_end() const { return rows_done() == rows_; }
-
- private:
-  void look_up();
-
-  const JoinTable& table_;
-  JoinHeads reader_;
-  int64_t rows_;
-  int64_t begin_ = 0;       // of the vector at hand
-  int64_t length_ = 0;      // its rows
-  int64_t row_ = 0;         // in the vector
-  uint32_t link_ = kNoRow;  // of the row, where its pairs were interrupted
-  uint32_t heads_[kVectorRows];
-};
-
 // One batch of the stream on its way through the join.
 class ProbeRun {
  public:
+  // `keys`: the keys, then the value of each bound.
   ProbeRun(const ProbePlan& plan, Batch stream, Batch keys);
 
   // The next piece, or none.
@@ -86,7 +64,10 @@ class ProbeRun {
   JoinPiece chosen_rows();
   JoinPiece marked_rows();
   std::vector<uint8_t> found_rows();
-  void judge_found(std::vector<uint8_t>& found);
+  template <typename Use>
+  void with_matches(Use use) const;
+  template <typename Matches>
+  void judge_found(Matches& matches, std::vector<uint8_t>& found);
   std::vector<uint8_t> unknown_rows(const std::vector<uint8_t>& found) const;
   int64_t judge(uint32_t* positions, uint32_t* found, int64_t pairs);
   JoinPiece gathered(int64_t rows);
@@ -96,7 +77,7 @@ class ProbeRun {
   const ProbePlan& plan_;
   Batch stream_;
   Batch keys_;
-  PairCursor cursor_;
+  std::unique_ptr<PairCursor> cursor_;
   bool done_ = false;
   Cells<uint32_t> positions_;
   Cells<uint32_t> found_;

@@ -53,6 +53,7 @@ int64_t JoinTable::nbytes() const {
   int64_t total = chains_.nbytes() + links_.nbytes() + filter_bytes_;
   if (lookup_ != nullptr) total += lookup_->nbytes();
   if (index_ != nullptr) total += index_->nbytes();
+  if (ranges_ != nullptr) total += ranges_->nbytes();
   return total;
 }
 
@@ -62,6 +63,7 @@ std::string JoinTable::form() const {
                                          : "every row";
   const bool has_keys = lookup_ != nullptr || index_ != nullptr;
   if (has_keys && !is_unique()) form += ", keys repeat";
+  if (ranges_ != nullptr) form += ", in the order of ranges";
   return form;
 }
 
@@ -99,6 +101,22 @@ void JoinTable::chain_everything() {
   ChainWriter chain(chains_);
   for (int64_t row = rows() - 1; row >= 0; --row)
     links_[0] = chain.before(links_[0], static_cast<uint32_t>(row));
+}
+
+void JoinTable::index_ranges(const Batch& keys, Batch ranges, bool is_bounded_above) {
+  if (keys.rows() != rows() || ranges.rows() != rows())
+    throw EngineBug("a join table got ranges of another number of rows");
+  Cells<uint32_t> heads;
+  if (!types_.empty()) {
+    heads.resize(rows());
+    JoinHeads reader(*this, keys.columns());
+    for (int64_t begin = 0; begin < rows(); begin += kVectorRows)
+      reader.find(begin, std::min(kVectorRows, rows() - begin), heads.data() + begin);
+    for (int64_t row = 0; row < rows(); ++row) {
+      if (heads[row] != kNoRow) heads[row] = row_of(heads[row]);
+    }
+  }
+  ranges_ = std::make_unique<const RangeIndex>(heads, std::move(ranges), is_bounded_above);
 }
 
 std::shared_ptr<const KeyFilter> JoinTable::key_filter() const {

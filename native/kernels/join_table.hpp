@@ -20,6 +20,7 @@
 #include "kernels/join_lookup.hpp"
 #include "kernels/join_words.hpp"
 #include "kernels/key_filter.hpp"
+#include "kernels/range_index.hpp"
 
 namespace bireme {
 
@@ -50,6 +51,11 @@ class JoinTable {
   const Batch& payload() const { return payload_; }
   void set_payload(Batch payload) { payload_ = std::move(payload); }
 
+  // Has rows be found by bounds of `ranges` as well, which are one or two values of every row; `keys` are those
+  // that the table was built of. Before anyone probes.
+  void index_ranges(const Batch& keys, Batch ranges, bool is_bounded_above);
+  const RangeIndex* ranges() const { return ranges_.get(); }
+
   // The link after one that has more.
   uint32_t next(uint32_t link) const { return chains_.next()[row_of(link)]; }
   const uint32_t* links_after() const { return chains_.next(); }
@@ -72,6 +78,7 @@ class JoinTable {
   std::unique_ptr<KeyIndex> index_;
   Cells<uint32_t> links_;
   Batch payload_;
+  std::unique_ptr<const RangeIndex> ranges_;
   mutable std::atomic<int64_t> filter_bytes_ = 0;
   mutable std::once_flag filter_once_;
   mutable std::shared_ptr<const KeyFilter> filter_;

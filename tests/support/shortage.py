@@ -27,8 +27,8 @@ _ROOT = Path(bireme.__file__).parent
 _MAKERS = (str(_ROOT / "backends"), str(_ROOT / "data" / "record.py"), str(_ROOT / "data" / "arrays.py"))
 # Questions and names, which make nothing; neither does what comprehensions are made of.
 _ASKING = (
-    "nbytes", "groups", "keys", "bytes_to_add", "fallbacks", "form", "is_unique", "has_null_key", "_named",
-    "with_entries", "record_batch", "select",
+    "nbytes", "groups", "keys", "bytes_to_add", "fallbacks", "form", "is_unique", "has_null_key", "has_ranges",
+    "_named", "with_entries", "record_batch", "select",
 )  # fmt: skip
 
 

@@ -77,6 +77,9 @@ QUERIES = [
     "select l.id, r.v, s.v from l asof left join r on l.k = r.k and l.t >= r.t asof left join r s on l.k "
     "= s.k and l.t < s.t order by all",
     "select a.id, b.v from (select id from l where id < 5) a positional join (select v from r where v < 30) b",
+    "select l.id, l.t, r.v from l positional join r",
+    "select r.v, x.other from r positional join (select id + 1 as other from l) x where x.other > 3 or r.v is null",
+    "select count(*), sum(a.id - b.id), count(r.k) from l a positional join l b positional join r",
     "select (1,2) < (1,3), (1,null) < (1,2), (null,1) > (1,2), (2,1) <= (2,1), (1,2) > (1,1), (null, 1) < "
     "(null, 2), (1,2) >= (1,3)",
     "select id from l where (k, t) < (1, 5) order by id",

@@ -12,10 +12,12 @@ from bireme.backends.base import JoinBuild, JoinTable, Kernels
 from bireme.data.record import concat, empty
 from bireme.data.schema import Schema
 from bireme.data.types import Kind
+from bireme.operators.filter_project import KeyColumns
 from bireme.operators.join_keys import BuildKeys
-from bireme.operators.states import BuiltTable
+from bireme.operators.states import BuiltTable, QueryStates
 from bireme.plan.expr import Column
 from bireme.plan.physical import BuildSink
+from bireme.plan.range_keys import saves_pairs
 from bireme.units import MIB
 
 if TYPE_CHECKING:
@@ -27,12 +29,15 @@ STEP_BYTES: Final = 8 * MIB
 _WORD_BYTES_PER_ROW: Final = 12
 # Of an index: a slot, the key once more, and its number.
 _INDEX_BYTES_PER_ROW: Final = 48
+# Of ranges: what sorting one range key takes, beside what is kept of both.
+_RANGE_BYTES_PER_ROW: Final = 72
 
 
 def bytes_to_build(sink: BuildSink, nbytes: int, rows: int) -> int:
     """What a build of so many bytes will need at its end, when its rows are there twice beside the look-up."""
     is_index = any(key.type.kind in (Kind.STRING, Kind.BINARY) for key in sink.keys)
-    return 2 * nbytes + rows * (_INDEX_BYTES_PER_ROW if is_index else _WORD_BYTES_PER_ROW)
+    ranges = 0 if sink.ranges is None else _RANGE_BYTES_PER_ROW
+    return 2 * nbytes + rows * (ranges + (_INDEX_BYTES_PER_ROW if is_index else _WORD_BYTES_PER_ROW))
 
 
 def new_build(sink: BuildSink, schema: Schema, keys: BuildKeys, kernels: Kernels) -> JoinBuild:
@@ -55,9 +60,13 @@ def table_of(
 
 
 def built_table(
-    sink: BuildSink, schema: Schema, keys: BuildKeys, table: JoinTable, batch: pa.RecordBatch, away: Away | None
-) -> BuiltTable:
-    """What probes read of a finished table."""
+    sink: BuildSink, schema: Schema, keys: BuildKeys, table: JoinTable, batch: pa.RecordBatch, away: Away | None,
+    kernels: Kernels, states: QueryStates,
+) -> BuiltTable:  # fmt: skip
+    """What probes read of a finished table, in which rows are put in the order of the ranges that probes ask for."""
+    if sink.ranges is not None and saves_pairs(batch.num_rows, is_unique=table.is_unique):
+        ranges = KeyColumns(sink.ranges.exprs, schema, kernels, states).run(batch)
+        table.index_ranges(keys.run(batch), ranges, is_bounded_above=sink.ranges.is_bounded_above)
     return BuiltTable(
         batch,
         schema,

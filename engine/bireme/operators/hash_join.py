@@ -27,6 +27,7 @@ from bireme.operators.pairs import Rows, StepRows, rows_against_all
 from bireme.operators.states import BuiltTable, QueryStates
 from bireme.plan.expr import Expr
 from bireme.plan.physical import MatchSink, ProbeStep
+from bireme.plan.range_keys import RangeBound
 from bireme.plan.relation import JoinKind
 
 
@@ -93,6 +94,22 @@ def _fan_out(built: BuiltTable, kind: JoinKind, residual: Expr | None) -> int:
     return 1 if one_is_enough or built.table.is_unique else max(1, built.batch.num_rows)
 
 
+def _tested(
+    step: ProbeStep | MatchSink, built: BuiltTable, states: QueryStates
+) -> tuple[Expr | None, tuple[RangeBound, ...]]:
+    """What is tested of the pairs that the table finds, and the bounds within which it finds them."""
+    residual = step.residual
+    bounds: tuple[RangeBound, ...] = ()
+    if step.bounds is not None and built.table.has_ranges:
+        residual, bounds = step.bounds.rest, step.bounds.bounds
+    return None if residual is None else states.resolve(residual), bounds
+
+
+def _looked_up(step: ProbeStep | MatchSink, bounds: tuple[RangeBound, ...]) -> tuple[Expr, ...]:
+    """What a prober gets of each row of the stream."""
+    return (*step.keys, *[bound.value for bound in bounds])
+
+
 class HashJoin:
     """A `ProbeStep` at work: by the backend's own prober where it has one, else by pairs. A row gives `fan_out` pairs
     at the most.
@@ -101,14 +118,14 @@ class HashJoin:
     def __init__(
         self, step: ProbeStep, built: BuiltTable, stream: Schema, output: Schema, kernels: Kernels, states: QueryStates
     ) -> None:
+        residual, bounds = _tested(step, built, states)
         plan = ProbePlan(
-            step.kind, len(step.keys), step.null_equal_count, step.null_aware,
-            None if step.residual is None else states.resolve(step.residual), stream, built.schema,
-            step.left_output, step.right_output, output.names, built.matched if step.track_matches else None,
+            step.kind, len(step.keys), step.null_equal_count, step.null_aware, residual, stream, built.schema,
+            step.left_output, step.right_output, output.names, built.matched if step.track_matches else None, bounds,
         )  # fmt: skip
         self.fan_out = _fan_out(built, step.kind, step.residual)
         self._states = states
-        self._keys = StreamKeys(step.keys, stream, built, kernels, states)
+        self._keys = StreamKeys(_looked_up(step, bounds), stream, built, kernels, states)
         self._prober = kernels.prober(plan, built.table)
         self._pairs: PairJoin | None = None
         if self._prober is None:
@@ -131,14 +148,14 @@ class Matcher:
     def __init__(
         self, sink: MatchSink, built: BuiltTable, stream: Schema, kernels: Kernels, states: QueryStates
     ) -> None:
-        residual = None if sink.residual is None else states.resolve(sink.residual)
+        residual, bounds = _tested(sink, built, states)
         plan = ProbePlan(
             JoinKind.SEMI, len(sink.keys), sink.null_equal_count, False, residual, stream, built.schema, (), (), (),
-            built.matched,
+            built.matched, bounds,
         )  # fmt: skip
         self.fan_out = _fan_out(built, JoinKind.SEMI, sink.residual)
         self._built = built
-        self._keys = StreamKeys(sink.keys, stream, built, kernels, states)
+        self._keys = StreamKeys(_looked_up(sink, bounds), stream, built, kernels, states)
         self._prober = kernels.prober(plan, built.table)
         self._finder: PairFinder | None = None
         if self._prober is None:

@@ -117,7 +117,7 @@ class JoinRounds:
         away = waiting.away
         keys = BuildKeys(away.sink.keys, away.schema, self.kernels, self.states)
         table, batch = table_of(away.sink, away.schema, keys, self.kernels, list(enumerate(batches)))
-        built = built_table(away.sink, away.schema, keys, table, batch, None)
+        built = built_table(away.sink, away.schema, keys, table, batch, None, self.kernels, self.states)
         self._loaded[part.number] = _Loaded(built, self._joiner(part, built, away))
 
     def _joiner(self, part: Round, built: BuiltTable, away: Away) -> HashJoin | InPart | BlockJoin | Matcher:

@@ -160,6 +160,6 @@ class Build(Unrelieved):
     def _publish(self, table: JoinTable, batch: pa.RecordBatch, away: Away | None) -> None:
         if away is None and self._sink.table in self._states.uses.looked_up:
             table.key_filter()  # made here and not on the loop, where scans ask for it
-        built = built_table(self._sink, self._schema, self._keys, table, batch, away)
+        built = built_table(self._sink, self._schema, self._keys, table, batch, away, self._kernels, self._states)
         self._states.tables[self._sink.table] = built
         self.fallbacks = (*table.fallbacks, f"{self._sink.table} is {table.form}")

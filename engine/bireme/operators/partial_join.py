@@ -138,4 +138,5 @@ def variant(
         tracks,
         left,
         right,
+        step.bounds,
     )

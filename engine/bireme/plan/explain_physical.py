@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from bireme.data.schema import Schema
 from bireme.plan.explain import format_expr
-from bireme.plan.expr import SortKey
+from bireme.plan.expr import Expr, SortKey
 from bireme.plan.physical import (
     AssumeStep,
     BuildSink,
@@ -38,8 +40,12 @@ from bireme.plan.physical import (
     ValuesSource,
     WindowStep,
 )
+from bireme.plan.range_keys import RangeBound, RangeBounds, RangeKeys
 from bireme.plan.top_per_key import TopPerKey
 from bireme.units import format_bytes, format_rows
+
+_SIGNS: Final = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_RANGE_KEYS: Final = ("first", "second")
 
 
 def explain_dag(dag: Dag) -> str:
@@ -102,9 +108,9 @@ def _step(step: Step, schema: Schema) -> str:
             return f"{kept}compute {columns}"
         case ProbeStep():
             keys = ", ".join(format_expr(key, schema) for key in step.keys)
-            residual = "" if step.residual is None else " with residual"
             aware = " null-aware" if step.null_aware else ""
-            return f"probe {step.table} {step.kind.value}{aware} on ({keys}){residual}"
+            tested = _tested(step.residual, step.bounds, schema)
+            return f"probe {step.table} {step.kind.value}{aware} on ({keys}){tested}"
         case LimitStep(limit, offset):
             return f"limit {limit} offset {offset}"
         case MergeGroupsStep(spec):
@@ -121,6 +127,24 @@ def _step(step: Step, schema: Schema) -> str:
             return "encode as row groups"
         case WindowStep(_, names):
             return f"window {', '.join(names)}"
+
+
+def _in_order(ranges: RangeKeys | None, schema: Schema) -> str:
+    if ranges is None:
+        return ""
+    return f" in the order of ({', '.join([format_expr(key, schema) for key in ranges.exprs])})"
+
+
+def _tested(residual: Expr | None, bounds: RangeBounds | None, schema: Schema) -> str:
+    """What a probe asks of build rows beside their keys."""
+    if bounds is None:
+        return "" if residual is None else " with residual"
+    asked = ", ".join([_bounded(each, schema) for each in bounds.bounds])
+    return f" within ({asked})" + ("" if bounds.rest is None else " with residual")
+
+
+def _bounded(bound: RangeBound, schema: Schema) -> str:
+    return f"{_RANGE_KEYS[bound.key]} {_SIGNS[bound.comparison]} {format_expr(bound.value, schema)}"
 
 
 def _ordered(keys: tuple[SortKey, ...], schema: Schema) -> str:
@@ -141,10 +165,11 @@ def _sink(sink: Sink, schema: Schema, dag: Dag) -> str:
             return f"{_edge(dag.edges[edge])}: group by {len(spec.key_types)} keys, {_aggregates(spec)}"
         case TopSink(edge, _, limit):
             return f"{_edge(dag.edges[edge])}: first {limit}"
-        case MatchSink(table):
-            return f"mark matches in {table}"
+        case MatchSink(table, _, residual, _, bounds):
+            return f"mark matches in {table}" + ("" if bounds is None else _tested(residual, bounds, schema))
         case BuildSink(table, keys):
-            return f"build {table} on ({', '.join(format_expr(key, schema) for key in keys)})"
+            asked = ", ".join(format_expr(key, schema) for key in keys)
+            return f"build {table} on ({asked}){_in_order(sink.ranges, schema)}"
         case ScalarSink(scalar):
             return f"keep {scalar}"
 

@@ -38,6 +38,7 @@ from bireme.plan.physical import (
     ValuesSource,
 )
 from bireme.plan.placement import place
+from bireme.plan.range_keys import RangeKeys
 from bireme.plan.relation import (
     Aggregate,
     Assume,
@@ -130,7 +131,7 @@ class Lowering:
         self._materialised: dict[Rel, EdgeId] = {}
         self._scalars: dict[ScalarSubquery, tuple[Scalar, PipelineId]] = {}
         # The join tables that further joins may use, by what they are made of.
-        self.built: dict[tuple[Rel, tuple[Expr, ...], int, bool, bool], tuple[str, PipelineId]] = {}
+        self.built: dict[tuple[Rel, tuple[Expr, ...], int, bool, bool, RangeKeys | None], tuple[str, PipelineId]] = {}
         self._tables: dict[str, tuple[Rel, tuple[Expr, ...]]] = {}
         self._scans: dict[tuple[str, str], Scan] = {}
         self._samples = 0

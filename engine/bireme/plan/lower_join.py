@@ -8,7 +8,7 @@ in `operators.hash_join`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bireme.data.ids import PipelineId
 from bireme.data.schema import Schema
@@ -24,6 +24,7 @@ from bireme.plan.physical import (
     Take,
     UnmatchedSource,
 )
+from bireme.plan.range_keys import RangeBounds, RangeKeys, is_worth_planning, ranges_of
 from bireme.plan.relation import Join, JoinKind, Rel, join_schema
 from bireme.plan.tree import remap
 
@@ -32,6 +33,14 @@ if TYPE_CHECKING:
 
 # A left side that is this much smaller than the right is built instead of it.
 _SWAP_FACTOR: Final = 2.0
+
+
+class _Condition(NamedTuple):
+    """What pairs with equal keys are tested by, and how the order of the build side answers part of it."""
+
+    residual: Expr | None
+    ranges: RangeKeys | None = None
+    bounds: RangeBounds | None = None
 
 
 def lower_join(lowering: Lowering, rel: Join, wanted: Sequence[int]) -> Opened:
@@ -51,22 +60,46 @@ def _builds_left(lowering: Lowering, rel: Join) -> bool:
     return lowering.rows(rel.left) * _SWAP_FACTOR < lowering.rows(rel.right)
 
 
+def _condition(
+    lowering: Lowering, rel: Join, residual: Expr | None, stream: Rel, side: Rel, keys: tuple[Expr, ...]
+) -> _Condition:
+    """The condition of the join as the stream sees it, where `side` is built."""
+    found = None if rel.null_aware else ranges_of(residual, len(stream.schema))
+    if found is None:
+        return _Condition(residual)
+    rows_per_key = lowering.rows(side) / max(1.0, lowering.estimates.tuples(side, keys)) if keys else 0.0
+    if not is_worth_planning(has_keys=bool(keys), rows_per_key=rows_per_key):
+        return _Condition(residual)
+    return _Condition(residual, found.keys, found.bounds)
+
+
+def _bound(lowering: Lowering, condition: _Condition, stream: Opened) -> tuple[Expr | None, RangeBounds | None]:
+    """The residual and the bounds with subqueries replaced; `stream` waits for those."""
+    residual, _, bounds = condition
+    if residual is None:
+        return None, None
+    if bounds is not None and bounds.rest is not None:
+        bounds = RangeBounds(bounds.bounds, lowering.bind(bounds.rest, stream))
+    return lowering.bind(residual, stream), bounds
+
+
 def _build(
-    lowering: Lowering, side: Rel, keys: tuple[Expr, ...], rel: Join, *, remembers: bool
+    lowering: Lowering, side: Rel, keys: tuple[Expr, ...], rel: Join, ranges: RangeKeys | None, *, remembers: bool
 ) -> tuple[str, PipelineId]:
     """A pipeline that makes a join table of `side`; returns the table's name and the pipeline.
 
     Joins with equal build sides share a table, unless it `remembers` which of its rows were matched.
     """
     has_residual = rel.null_aware and rel.residual is not None
-    recipe = (side, keys, rel.null_equal_count, rel.null_aware, has_residual)
+    recipe = (side, keys, rel.null_equal_count, rel.null_aware, has_residual, ranges)
     known = lowering.built.get(recipe)
     if known is not None and not remembers:
         return known
     opened = lowering.open(side)
     opened.name = f"build from {opened.name}"
     table = lowering.table_name(side, keys)
-    sink = BuildSink(table, lowering.bind_all(keys, opened), rel.null_equal_count, rel.null_aware, has_residual)
+    bound = lowering.bind_all(keys, opened)
+    sink = BuildSink(table, bound, rel.null_equal_count, rel.null_aware, has_residual, ranges)
     made = (table, lowering.draft.close(opened, sink))
     if not remembers:
         lowering.built[recipe] = made
@@ -75,11 +108,13 @@ def _build(
 
 def _stream_left(lowering: Lowering, rel: Join, wanted: Sequence[int]) -> Opened:
     """Streams the left side against a table of the right."""
-    table, built = _build(lowering, rel.right, rel.right_keys, rel, remembers=rel.kind is JoinKind.FULL)
+    condition = _condition(lowering, rel, rel.residual, rel.left, rel.right, rel.right_keys)
+    remembers = rel.kind is JoinKind.FULL
+    table, built = _build(lowering, rel.right, rel.right_keys, rel, condition.ranges, remembers=remembers)
     stream = lowering.open(rel.left)
     stream.after.add(built)
     left, right = _sides(rel, wanted)
-    _probe(lowering, stream, rel, table, rel.left_keys, rel.residual, rel.kind, rel.right.schema, left, right)
+    _probe(lowering, stream, rel, table, rel.left_keys, condition, rel.kind, rel.right.schema, left, right)
     if rel.kind is JoinKind.FULL:
         return _with_unmatched(lowering, stream, table, rel.right.schema, len(left), right, rel)
     return stream
@@ -87,12 +122,13 @@ def _stream_left(lowering: Lowering, rel: Join, wanted: Sequence[int]) -> Opened
 
 def _stream_right(lowering: Lowering, rel: Join, wanted: Sequence[int], kind: JoinKind) -> Opened:
     """Streams the right side against a table of the left; `kind` is the join's as the stream sees it."""
-    table, built = _build(lowering, rel.left, rel.left_keys, rel, remembers=kind is JoinKind.RIGHT)
+    condition = _swapped_condition(lowering, rel)
+    remembers = kind is JoinKind.RIGHT
+    table, built = _build(lowering, rel.left, rel.left_keys, rel, condition.ranges, remembers=remembers)
     stream = lowering.open(rel.right)
     stream.after.add(built)
     left, right = _sides(rel, wanted)
-    residual = None if rel.residual is None else remap(rel.residual, _swapped(rel))
-    _probe(lowering, stream, rel, table, rel.right_keys, residual, kind, rel.left.schema, right, left)
+    _probe(lowering, stream, rel, table, rel.right_keys, condition, kind, rel.left.schema, right, left)
     if kind is JoinKind.RIGHT:
         stream = _with_unmatched(lowering, stream, table, rel.left.schema, len(right), left, rel)
     order = [*range(len(right), len(right) + len(left)), *range(len(right))]
@@ -103,12 +139,13 @@ def _stream_right(lowering: Lowering, rel: Join, wanted: Sequence[int], kind: Jo
 
 def _match_left(lowering: Lowering, rel: Join, wanted: Sequence[int]) -> Opened:
     """Builds the left side, lets the right mark what it matches, and gives left rows by their marks."""
-    table, built = _build(lowering, rel.left, rel.left_keys, rel, remembers=True)
+    condition = _swapped_condition(lowering, rel)
+    table, built = _build(lowering, rel.left, rel.left_keys, rel, condition.ranges, remembers=True)
     stream = lowering.open(rel.right)
     stream.after.add(built)
-    residual = None if rel.residual is None else lowering.bind(remap(rel.residual, _swapped(rel)), stream)
+    residual, bounds = _bound(lowering, condition, stream)
     keys = lowering.bind_all(rel.right_keys, stream)
-    marked = lowering.draft.close(stream, MatchSink(table, keys, residual, rel.null_equal_count))
+    marked = lowering.draft.close(stream, MatchSink(table, keys, residual, rel.null_equal_count, bounds))
     rows = {JoinKind.SEMI: BuildRows.MATCHED, JoinKind.ANTI: BuildRows.UNMATCHED}.get(rel.kind, BuildRows.MARK)
     opened = Opened(rel.kind.value, UnmatchedSource(table, rows), [rel.schema], after={marked})
     schema = rel.schema.select(wanted)
@@ -122,22 +159,24 @@ def _probe(
     rel: Join,
     table: str,
     keys: tuple[Expr, ...],
-    residual: Expr | None,
+    condition: _Condition,
     kind: JoinKind,
     build: Schema,
     stream_output: Sequence[int],
     build_output: Sequence[int],
 ) -> None:
+    residual, bounds = _bound(lowering, condition, stream)
     step = ProbeStep(
         table,
         kind,
         lowering.bind_all(keys, stream),
-        None if residual is None else lowering.bind(residual, stream),
+        residual,
         rel.null_equal_count,
         rel.null_aware,
         kind in (JoinKind.RIGHT, JoinKind.FULL),
         tuple(stream_output),
         tuple(build_output),
+        bounds,
     )
     kept = stream.schema.select(stream_output)
     if kind is not JoinKind.MARK:
@@ -166,6 +205,12 @@ def _sides(rel: Join, wanted: Sequence[int]) -> tuple[list[int], list[int]]:
     """The wanted columns by side, as positions in that side."""
     width = len(rel.left.schema)
     return [index for index in wanted if index < width], [index - width for index in wanted if index >= width]
+
+
+def _swapped_condition(lowering: Lowering, rel: Join) -> _Condition:
+    """The condition where the left side is built."""
+    residual = None if rel.residual is None else remap(rel.residual, _swapped(rel))
+    return _condition(lowering, rel, residual, rel.right, rel.left, rel.left_keys)
 
 
 def _swapped(rel: Join) -> dict[int, int]:

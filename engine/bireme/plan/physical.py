@@ -4,7 +4,6 @@ A pipeline is source → steps → sink. A task is one pipeline over one input. 
 Holders) and in named states (join tables, scalars) that one pipeline makes and later ones read. Big operators are cut
 into pipelines at their edges: an aggregate is a partial grouping that emits partitions, and a merge of each
 partition; a sort gathers; a join is a build and a probe. That cut is what gives holders something to spill.
-
 Lowering from relations is in `lower`; running, in `operators` (what a task does) and `runtime` (when and where).
 """
 
@@ -17,6 +16,7 @@ from bireme.data.schema import Schema
 from bireme.data.types import DataType
 from bireme.plan.expr import Expr, Literal, SortKey, WindowCall
 from bireme.plan.hint import NO_HINT, Hint
+from bireme.plan.range_keys import RangeBounds, RangeKeys
 from bireme.plan.relation import JoinKind
 from bireme.plan.top_per_key import TopPerKey
 from bireme.plan.window_order import NotedKeys
@@ -138,7 +138,8 @@ class ProbeStep(Node):
 
     The stream is the left side. Output columns: `left_output` positions of the stream, then `right_output` positions
     of the build side, or the mark. Meanings are those of `relation.Join`; `residual` is over all stream columns
-    followed by all build columns. With `track_matches`, the table remembers which rows were matched (RIGHT, FULL).
+    followed by all build columns; a table with ranges answers `bounds`, part of it, by the order of its rows. With
+    `track_matches`, the table remembers which rows were matched (RIGHT, FULL).
     """
 
     table: str
@@ -150,6 +151,7 @@ class ProbeStep(Node):
     track_matches: bool
     left_output: tuple[int, ...]
     right_output: tuple[int, ...]
+    bounds: RangeBounds | None = None
 
 
 @node
@@ -314,14 +316,13 @@ class TopSink(Node):
 
 @node
 class MatchSink(Node):
-    """Marks the rows of the join table that what comes matches; gives nothing. `residual` is over the columns that come
-    followed by the build columns. See `UnmatchedSource`.
-    """
+    """Marks the rows of the join table that what comes matches, found as by a ProbeStep. See `UnmatchedSource`."""
 
     table: str
     keys: tuple[Expr, ...]
     residual: Expr | None
     null_equal_count: int
+    bounds: RangeBounds | None = None
 
 
 @node
@@ -333,6 +334,7 @@ class BuildSink(Node):
     null_equal_count: int
     null_aware: bool
     has_residual: bool = False
+    ranges: RangeKeys | None = None
 
 
 @node

@@ -182,9 +182,20 @@ class _Check:
             yield f"the keys of {step.table} are probed by others"
         if step.residual is not None:
             yield from self._exprs(pipeline, [step.residual], before.concat(built))
+        yield from self._bounds(pipeline, step, before, sink)
         taken = [before[column].type for column in step.left_output]
         if after.types[: len(taken)] != tuple(taken) or len(after) != len(taken) + len(step.right_output):
             yield f"a probe of {step.table} gives {after} otherwise"
+
+    def _bounds(
+        self, pipeline: Pipeline, step: ProbeStep | MatchSink, before: Schema, sink: BuildSink
+    ) -> Iterator[str]:
+        if step.bounds is None:
+            return
+        yield from self._exprs(pipeline, [bound.value for bound in step.bounds.bounds], before)
+        keys = () if sink.ranges is None else sink.ranges.exprs
+        if not all(bound.key < len(keys) and bound.value.type is keys[bound.key].type for bound in step.bounds.bounds):
+            yield f"the ranges of {step.table} are asked for by others"
 
     def _sink(self, pipeline: Pipeline, schema: Schema) -> Iterator[str]:
         match pipeline.sink:
@@ -211,11 +222,15 @@ class _Check:
                     yield "its groups are final by splits, of which it has none"
             case TopSink(edge, keys):
                 yield from self._exprs(pipeline, [key.expr for key in keys], self._dag.edges[edge].schema)
-            case MatchSink(table, keys):
+            case MatchSink(table, keys) as sink:
                 yield from self._table(pipeline, table)
                 yield from self._exprs(pipeline, keys, schema)
-            case BuildSink(_, keys):
+                if table in self._tables:
+                    yield from self._bounds(pipeline, sink, schema, self._tables[table][1])
+            case BuildSink(_, keys) as sink:
                 yield from self._exprs(pipeline, keys, schema)
+                if sink.ranges is not None:
+                    yield from self._exprs(pipeline, sink.ranges.exprs, schema)
 
     def _put(self, schema: Schema, edge: EdgeId) -> Iterator[str]:
         if self._dag.edges[edge].schema.types != schema.types:

@@ -23,7 +23,7 @@ from bireme.data import schema, tier
 from bireme.data import types as data_types
 from bireme.data.node import Node
 from bireme.errors import ArgumentFault, EngineBug
-from bireme.plan import expr, hint, physical, relation, top_per_key, window_order
+from bireme.plan import expr, hint, physical, range_keys, relation, top_per_key, window_order
 from bireme.plan.expr import Interval
 from bireme.plan.functions import null_rule
 from bireme.plan.relation import Rel
@@ -31,7 +31,7 @@ from bireme.plan.verify import Stage, verify
 
 VERSION: Final = 1
 _FORMAT: Final = "bireme plan"
-_MODULES: Final = (data_types, schema, tier, expr, relation, hint, physical, top_per_key, window_order)
+_MODULES: Final = (data_types, schema, tier, expr, relation, hint, physical, range_keys, top_per_key, window_order)
 
 
 def _declared(wanted: Callable[[type], bool]) -> dict[str, type]:

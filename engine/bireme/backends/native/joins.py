@@ -84,6 +84,14 @@ class NativeJoinTable:
     def key_filter(self) -> _kernels.KeyFilter | None:
         return self.kernels.key_filter()
 
+    @property
+    def has_ranges(self) -> bool:
+        return self.kernels.has_ranges
+
+    def index_ranges(self, keys: pa.RecordBatch, ranges: pa.RecordBatch, *, is_bounded_above: bool) -> None:
+        if all(has_order(field.type) for field in ranges.schema):
+            self.kernels.index_ranges(keys, ranges, is_bounded_above)
+
 
 class NativeJoinBuild:
     """A `JoinBuild`: chunks are kept as they come, and put together by as many threads as ask for work."""
@@ -153,7 +161,7 @@ class NativeProber:
         ]
         self._kernels = _kernels.prober(
             table.kernels, _NATIVE_KINDS[plan.kind], plan.left_output, plan.right_output, plan.null_aware, residual,
-            len(plan.stream), plan.matched,
+            len(plan.stream), plan.matched, [(bound.key, bound.comparison) for bound in plan.bounds],
         )  # fmt: skip
 
     def run(self, stream: pa.RecordBatch, keys: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

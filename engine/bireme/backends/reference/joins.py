@@ -17,6 +17,7 @@ class ReferenceJoinTable:
 
     fallbacks: tuple[str, ...] = ()
     form = "sorted by hash"
+    has_ranges = False
 
     def __init__(self, keys: pa.RecordBatch, null_equal_count: int) -> None:
         self._null_equal_count = null_equal_count
@@ -51,6 +52,9 @@ class ReferenceJoinTable:
 
     def key_filter(self) -> None:
         """The reference backend filters nothing early."""
+
+    def index_ranges(self, keys: pa.RecordBatch, ranges: pa.RecordBatch, *, is_bounded_above: bool) -> None:
+        """The reference backend tests all pairs."""
 
     def _unmatchable(self, keys: list[pa.Array], rows: int) -> Bools:
         """Rows with a NULL among the keys that are not null-equal."""

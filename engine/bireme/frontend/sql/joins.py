@@ -20,7 +20,7 @@ from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.frontend.sql.tables import Bound
 from bireme.plan import functions, tree
 from bireme.plan.expr import WHOLE_PARTITION, Column, Expr, SortKey, WindowCall
-from bireme.plan.relation import DependentJoin, Join, JoinKind, Project, Rel, Sort, Window
+from bireme.plan.relation import DependentJoin, Join, JoinKind, Project, Rel, RowNumbers, Scan, Sort, Window
 
 _JOIN: Final = frozenset({"this", "on", "using", "method", "side", "kind"})
 _SIDES: Final = {"": JoinKind.INNER, "LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
@@ -178,17 +178,30 @@ def _asof(left: Bound, right: Bound, kind: JoinKind, condition: Expr | None, *, 
 def _by_position(left: Rel, right: Rel) -> Rel:
     """Rows of equal number beside each other; the shorter side is filled up with NULLs."""
 
-    def numbered(rel: Rel) -> Rel:
-        number = WindowCall(functions.window("row_number", ()), (), (), WHOLE_PARTITION)
-        return Window(rel, (number,), ("number",))
-
-    lefts, rights = numbered(left), numbered(right)
+    lefts, rights = _numbered_by_table(left), _numbered_by_table(right)
+    if lefts is None or rights is None:
+        lefts, rights = _numbered(left), _numbered(right)
     keys = [(Column(len(side.schema), INT64),) for side in (left, right)]
     joined = Join(lefts, rights, JoinKind.FULL, keys[0], keys[1])
     width = len(left.schema)
     number = functions.scalar("coalesce", (Column(width, INT64), Column(len(joined.schema) - 1, INT64)))
     ordered = Sort(joined, (SortKey(number),))
     return tree.select(ordered, [*range(width), *range(width + 1, len(joined.schema) - 1)])
+
+
+def _numbered(rel: Rel) -> Rel:
+    number = WindowCall(functions.window("row_number", ()), (), (), WHOLE_PARTITION)
+    return Window(rel, (number,), ("number",))
+
+
+def _numbered_by_table(rel: Rel) -> Rel | None:
+    """The same rows with the numbers that they have in their table, if they are all rows of one: no row has to wait."""
+    if isinstance(rel, Scan):
+        return RowNumbers(rel)
+    numbered = _numbered_by_table(rel.input) if isinstance(rel, Project) else None
+    if numbered is None or not isinstance(rel, Project):
+        return None
+    return Project(numbered, (*rel.exprs, Column(len(numbered.schema) - 1, INT64)), (*rel.names, "number"))
 
 
 def _join_using(left: Bound, right: Bound, kind: JoinKind, names: Sequence[str], method: str) -> Bound:
