@@ -121,6 +121,8 @@ WRONG = [
     ("SELECT a FROM t LIMIT (SELECT ‹2›)", Unsupported, "nothing can run here"),
     ("SELECT a FROM t WHERE b IN (SELECT c FROM u LIMIT ‹t.a›)", Unsupported, "query around it"),
     ("SELECT #7 FROM t", NameFault, "FROM has 6"),
+    ("SELECT * EXCLUDE (a, b, a) FROM t", ClauseFault, "name 'a' twice"),
+    ("SELECT * EXCLUDE (a) REPLACE (b + 1 AS b, 1 AS a) FROM t", ClauseFault, "name 'a' twice"),
     ("SELECT a FROM t ORDER BY true", ClauseFault, "no effect"),
     ("SELECT ‹rank(ORDER BY a)› OVER () FROM t", SyntaxFault, "missing"),
     ("SELECT ‹lead(a ORDER BY b) OVER ()› FROM t", Unsupported, "order the window"),

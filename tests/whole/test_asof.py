@@ -106,6 +106,7 @@ def test_an_ordered_aggregate_takes_its_order_behind_it(session: bm.Session) -> 
         ("select 1 from l asof join r on l.k = r.k", ClauseFault, "one inequality"),
         ("select 1 from l asof join r on l.t >= r.t and l.id >= r.v", ClauseFault, "has 2"),
         ("select 1 from l asof join r on l.t >= r.t and exists (select 1 where l.id = r.v)", Unsupported, "subquery"),
+        ("select 1 from l asof join r on l.t >= r.t + (select l.id)", Unsupported, "correlated"),
         ("select 1 from l asof full join r on l.t >= r.t and l.id + r.v = 3", Unsupported, "one side each"),
         ("select 1 from l asof join (select l.id) x on l.t >= x.id", Unsupported, "cannot read the left side"),
         ("select mode() within group (order by t desc) from l", Unsupported, "DESC"),

@@ -30,6 +30,8 @@ POSITIONS = [
     "select a, count(*) from t group by * order by *",
     "select a, s, sum(b) from t group by all order by all",
     "select a + 1, sum(b), 7 from t group by all order by all",
+    "select range, count(*) from range(4) group by range order by range desc",
+    "select sum(range) over (order by range rows 1 preceding) from range(4) order by all",
     "select 7, sum(b) from t group by all",
     "select a as x, alias.x + 1 as y from t where alias.x > 1 order by alias.y desc",
     "select a % 2 as x, count(*) as n from t group by alias.x having alias.n > 1 order by alias.x",

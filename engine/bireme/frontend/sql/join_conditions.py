@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from bireme.errors import ClauseFault, Unsupported
 from bireme.frontend.asof import Nearness
+from bireme.frontend.sql.correlation import depths
 from bireme.plan import tree
 from bireme.plan.expr import Call, Exists, Expr, OuterColumn, QuantifiedSubquery, ScalarSubquery
 
@@ -52,6 +53,8 @@ def split_asof(condition: Expr | None, width: int) -> AsOf:
     keys, rest = split(condition, width)
     alike = {part: pair for part in rest if (pair := _pair(part, "is_not_distinct", width)) is not None}
     places = {part: place for part in rest if (place := _place_pair(part, width)) is not None}
+    if any(map(_reads_around, rest)):
+        raise Unsupported("a correlated subquery in the condition of an ASOF JOIN is not supported; compute it in FROM")
     if len(places) != 1:
         raise ClauseFault(f"an ASOF JOIN needs one inequality such as l.t >= r.t, and has {len(places)}")
     others = [part for part in rest if part not in alike and part not in places]
@@ -68,7 +71,7 @@ def split_asof(condition: Expr | None, width: int) -> AsOf:
 
 def _place_pair(part: Expr, width: int) -> Nearness | None:
     """An inequality of an expression over each side."""
-    if not isinstance(part, Call) or part.function not in _MIRRORED or not _can_be_key(part):
+    if not isinstance(part, Call) or part.function not in _MIRRORED or _reads_around(part):
         return None
     a, b = part.args
     if _is_across(a, b, width):
@@ -92,6 +95,11 @@ def _pair(part: Expr, function: str, width: int) -> Pair | None:
 
 def _can_be_key(part: Expr) -> bool:
     return not any(inner.__class__ in _NO_KEYS for inner in tree.walk(part))
+
+
+def _reads_around(part: Expr) -> bool:
+    """Whether it holds a subquery that reads columns around itself."""
+    return any(inner.inputs and next(depths(inner), None) is not None for inner in tree.walk(part))
 
 
 def _is_across(a: Expr, b: Expr, width: int) -> bool:

@@ -192,7 +192,7 @@ LIST_ENDS: Final = frozenset(
 # After these a list of keys must follow.
 _KEYED: Final = frozenset({_T.PARTITION_BY, _T.ORDER_BY, _T.GROUP_BY})
 _NO_KEY: Final = frozenset(
-    {_T.R_PAREN, _T.ORDER_BY, _T.GROUP_BY, _T.HAVING, _T.LIMIT, _T.COMMA, _T.ROWS, _T.RANGE, _T.SEMICOLON, _T.WHERE}
+    {_T.R_PAREN, _T.ORDER_BY, _T.GROUP_BY, _T.HAVING, _T.LIMIT, _T.COMMA, _T.SEMICOLON, _T.WHERE}
 )
 _NO_NAME: Final = frozenset({_T.R_PAREN, _T.COMMA, _T.FROM, _T.SEMICOLON})
 _BEFORE_EMPTY: Final = frozenset({_T.COMMA, _T.L_PAREN, _T.SELECT})

@@ -11,33 +11,40 @@ from typing import Final, NamedTuple
 
 from sqlglot import expressions as exp
 
-from bireme.data.types import STRING
+from bireme.data.types import INT64, STRING
 from bireme.errors import ClauseFault, QueryError, Unsupported
 from bireme.frontend.sql.constants import looked_up
 from bireme.frontend.sql.context import Block, Context
-from bireme.frontend.sql.scope import Scope
+from bireme.frontend.sql.scope import Scope, told_apart
 from bireme.frontend.sql.statement import Query
 from bireme.frontend.sql.subquery import QUERIES
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.plan import functions
-from bireme.plan.expr import WHOLE_PARTITION, Column, Literal, SortKey, WindowCall
+from bireme.plan.expr import WHOLE_PARTITION, Aggregation, Column, Expr, Literal, SortKey, WindowCall
 from bireme.plan.relation import Aggregate, Filter, Project, Rel, Sort, Window
+from bireme.plan.tree import all_columns
 
 COLUMNS_MAX: Final = 4096
 
 
 class Value(NamedTuple):
-    """A value that becomes columns: the condition for its rows, and its name."""
+    """A value that becomes columns: the texts of its parts, and its name."""
 
-    condition: Node
+    texts: tuple[str | None, ...]
     name: str
+
+
+def parts_of(node: Node) -> list[Node]:
+    """What one entry of ON or FOR compares: `what` of `what IN (…)`, or its parts in parentheses."""
+    what = node.args["this"] if node.__class__ is exp.In else node
+    return list(what.args["expressions"]) if what.__class__ is exp.Tuple else [what]
 
 
 def values_of(node: Node, source: Node, block: Block) -> Iterator[Value]:
     """The values of one entry of ON or FOR: `what IN (…)`, or `what` alone."""
     _check(node.args["this"] if node.__class__ is exp.In else node, block)
     if node.__class__ is not exp.In:
-        yield from _as_texts(node, _looked_up(node, source, block))
+        yield from [Value((text,), text) for text in _looked_up(node, source, block)]
         return
     what, items = node.args["this"], node.args.get("expressions") or []
     if isinstance(what, exp.Binary):
@@ -45,12 +52,12 @@ def values_of(node: Node, source: Node, block: Block) -> Iterator[Value]:
         raise _at(node, Unsupported("PIVOT ON of an operator: compute it in a subquery before"), block)
     query = node.args.get("query") or (items[0] if len(items) == 1 and isinstance(items[0], QUERIES) else None)
     if query is not None:
-        yield from _as_texts(what, _of_query(query, block))
+        yield from [Value((text,), text) for text in _of_query(query, block)]
         return
     check_arguments(node, {"this", "expressions"})
     if not items:
         raise _at(node, Unsupported("PIVOT takes values in parentheses, and no type of enumerated values"), block)
-    yield from _written(what, items, block)
+    yield from _written(len(parts_of(node)), items, block)
 
 
 def _check(what: Node, block: Block) -> None:
@@ -60,47 +67,19 @@ def _check(what: Node, block: Block) -> None:
         raise _at(what, ClauseFault("PIVOT ON a constant makes no columns; name a column"), block)
 
 
-def _as_texts(what: Node, texts: Sequence[str]) -> Iterator[Value]:
-    for text in texts:
-        yield Value(_condition(what, [text]), text)
-
-
-def _written(what: Node, items: Sequence[Node], block: Block) -> Iterator[Value]:
+def _written(width: int, items: Sequence[Node], block: Block) -> Iterator[Value]:
     known: set[tuple[str | None, ...]] = set()
     for item in items:
         value = item.args["this"] if item.__class__ is exp.PivotAlias else item
         parts = value.args["expressions"] if value.__class__ is exp.Tuple else [value]
-        texts = [_text_of(part, block) for part in parts]
+        texts = tuple([_text_of(part, block) for part in parts])
+        if len(texts) != width:
+            raise _at(value, ClauseFault(f"PIVOT compares a row of {width} with a row of {len(texts)}"), block)
         name = "_".join("NULL" if text is None else text for text in texts)
-        if tuple(texts) in known:
+        if texts in known:
             raise _at(value, ClauseFault(f"PIVOT … IN names the value {name} twice"), block)
-        known.add(tuple(texts))
-        yield Value(_condition(what, texts), item.args["alias"].name if item is not value else name)
-
-
-def _condition(what: Node, texts: Sequence[str | None]) -> Node:
-    """Whether the texts of `what`, which may be several values in parentheses, are these."""
-    parts = what.args["expressions"] if what.__class__ is exp.Tuple else [what]
-    if len(parts) != len(texts):
-        raise ClauseFault(f"PIVOT compares a row of {len(parts)} with a row of {len(texts)}")
-    pairs = zip(parts, texts, strict=True)
-    return conjunction([exp.NullSafeEQ(this=_as_text(part), expression=_literal(text)) for part, text in pairs])
-
-
-def _as_text(node: Node) -> Node:
-    return exp.Cast(this=node.copy(), to=exp.DataType(this=exp.DType.TEXT))
-
-
-def _literal(text: str | None) -> Node:
-    return exp.Null() if text is None else exp.Literal.string(text)
-
-
-def conjunction(conditions: Sequence[Node]) -> Node:
-    """All of them, as syntax."""
-    together = conditions[0]
-    for condition in conditions[1:]:
-        together = exp.And(this=together, expression=condition)
-    return together
+        known.add(texts)
+        yield Value(texts, item.args["alias"].name if item is not value else name)
 
 
 def _text_of(value: Node, block: Block) -> str | None:
@@ -110,6 +89,41 @@ def _text_of(value: Node, block: Block) -> str | None:
     text = functions.cast(Context(block, Scope([], ()), "PIVOT").bind(value), STRING)
     found = text.value if isinstance(text, Literal) else looked_up(text, "PIVOT … IN", block)
     return None if found is None else str(found)
+
+
+def as_text(node: Node) -> Node:
+    return exp.Cast(this=node.copy(), to=exp.DataType(this=exp.DType.TEXT))
+
+
+# ------------------------------------------------------------------------------------------ columns
+
+# Of a column: the texts of its value, its name, which column of the rows it is taken from, and what it is of no row.
+Spread = tuple[tuple[str | None, ...], str, int, Expr | None]
+
+
+def spread(rows: Query, groups: int, columns: Sequence[Spread]) -> Query:
+    """Rows by their first columns, one a group, with the values of the others in columns; texts that tell which of
+    those stand behind the groups.
+    """
+    known = all_columns(rows.relation.schema)
+    keys, calls, values = known[:groups], list[Aggregation](), list[Expr]()
+    for texts, _, source, nothing in columns:
+        pairs = zip(known[groups : groups + len(texts)], [Literal(text, STRING) for text in texts], strict=True)
+        here = functions.scalar("and", [functions.scalar("is_not_distinct", pair) for pair in pairs])
+        calls.append(functions.aggregate("any_value", (known[source],), filter=here))
+        value: Expr = Column(groups + len(calls) - 1, calls[-1].type)
+        if nothing is not None:
+            calls.append(functions.aggregate("count", (), filter=here))
+            is_there = functions.scalar("gt", (Column(groups + len(calls) - 1, INT64), Literal(0, INT64)))
+            value = functions.case([(is_there, value)], nothing)
+        values.append(value)
+    if not keys and not values:
+        raise ClauseFault("PIVOT finds no values, and there is nothing to group by")
+    names = told_apart([*rows.names[:groups], *[column[1] for column in columns]])
+    parts = (*names[:groups], *[f"part{index}" for index in range(len(calls))])
+    grouped = Aggregate(rows.relation, keys, tuple(calls), parts)
+    exprs = (*all_columns(grouped.schema)[:groups], *values)
+    return Query(Project(grouped, exprs, names), names, tuple([expr.type for expr in exprs]))
 
 
 # ------------------------------------------------------------------------------------------- looked up

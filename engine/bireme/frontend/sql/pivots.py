@@ -1,7 +1,7 @@
 """PIVOT and UNPIVOT, as statements and behind a relation of FROM.
 
-PIVOT is a grouping whose aggregates are filtered by each of the values in turn: it is spelled as a SELECT and bound as
-one. What the values are is in `pivot_values`. UNPIVOT unnests lists of columns.
+PIVOT is a grouping, also by what becomes columns, whose rows are then spread over those: the grouping is spelled as a
+SELECT and bound as one. What the values are is in `pivot_values`. UNPIVOT unnests lists of columns.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from sqlglot import expressions as exp
 
 from bireme.data.types import STRING
 from bireme.errors import ClauseFault, QueryError, SyntaxFault, Unsupported
-from bireme.frontend.sql.calls import call_name
+from bireme.frontend.sql.calls import call_name, read_call
 from bireme.frontend.sql.column_sets import bind_each, sets_in
 from bireme.frontend.sql.context import Block, Context
-from bireme.frontend.sql.pivot_values import COLUMNS_MAX, Value, conjunction, too_many, values_of
-from bireme.frontend.sql.scope import told_apart
+from bireme.frontend.sql.correlation import deepen
+from bireme.frontend.sql.pivot_values import COLUMNS_MAX, as_text, parts_of, spread, too_many, values_of
 from bireme.frontend.sql.stars import expand, is_star
 from bireme.frontend.sql.statement import Query
 from bireme.frontend.sql.subquery import QUERIES
 from bireme.frontend.sql.syntax import Node, check_arguments, located
 from bireme.plan import functions
-from bireme.plan.expr import Column, Expr, Literal
+from bireme.plan.expr import Column, Expr, Literal, ScalarSubquery
 from bireme.plan.relation import Filter, Project, Unnest
-from bireme.plan.tree import all_columns, columns_used, holds_subquery, project
+from bireme.plan.tree import columns_used, holds_subquery
 
 _STATEMENT: Final = frozenset({"this", "expressions", "using", "group", "with_", "unpivot", "into", "include_nulls"})
 # What the parser works out for other dialects, too.
@@ -81,16 +81,22 @@ def _pivot(source: Node, on: Sequence[Node], using: Sequence[Node], group: Node 
     values = [list(values_of(each, source, block)) for each in on]
     if prod(map(len, values)) * len(calls) > COLUMNS_MAX:
         raise _located(too_many(), exp.Tuple(expressions=list(on)), block)
-    items = [each.copy() for each in groups]
-    for combination in product(*values):
-        items += [_filtered(call, combination, len(calls) > 1, block) for call in calls]
-    query = _grouped(source, items, groups, block)
-    names = told_apart(query.names)
-    return query._replace(relation=project(query.relation, all_columns(query.relation.schema), names), names=names)
+    keys = [as_text(part) for each in on for part in parts_of(each)]
+    inner = [_call(each, block) for each in calls]
+    grouped = _grouped(source, [*groups, *keys, *inner], [*groups, *keys], block)
+    nothing = [_over_nothing(each, source, block) for each in inner]
+    labels = [_label(each, len(calls) > 1, block) for each in calls]
+    columns = [
+        (value, "_".join([each.name for each in combination]) + label, len(groups) + len(keys) + index, nothing[index])
+        for combination in product(*values)
+        for value in [tuple([text for each in combination for text in each.texts])]
+        for index, label in enumerate(labels)
+    ]
+    return spread(grouped, len(groups), columns)
 
 
 def _grouped(source: Node, items: Sequence[Node], groups: Sequence[Node], block: Block) -> Query:
-    select = exp.Select(expressions=list(items), from_=exp.From(this=source.copy()))
+    select = exp.Select(expressions=[each.copy() for each in items], from_=exp.From(this=source.copy()))
     if groups:
         select.set("group", exp.Group(expressions=[each.copy() for each in groups]))
     return block.statement.bind_query(select, block)
@@ -103,7 +109,7 @@ def _without_columns(
     groups = [] if group is None else _written_groups(group)
     if not using and not groups:
         raise SyntaxFault("PIVOT needs ON, and what becomes columns")
-    return _grouped(source, [*[each.copy() for each in groups], *[each.copy() for each in using]], groups, block)
+    return _grouped(source, [*groups, *using], groups, block)
 
 
 def _written_groups(group: Node) -> list[Node]:
@@ -121,35 +127,38 @@ def _groups(source: Node, parts: Sequence[Node], group: Node | None, block: Bloc
     return [exp.column(name, quoted=True) for name in names if name.lower() not in used]
 
 
-def _filtered(call: Node, values: Sequence[Value], are_several: bool, block: Block) -> Node:
-    """An expression whose aggregate is of the rows of some values, named by them."""
-    alias = call.args["alias"].name if call.__class__ is exp.Alias else None
-    inner = call.args["this"] if alias is not None else call
-    name = "_".join(value.name for value in values)
-    if alias is not None or are_several:
-        name += f"_{block.statement.written(inner) if alias is None else alias}"
-    conditions = [value.condition.copy() for value in values]
+def _call(node: Node, block: Block) -> Node:
+    """An expression of USING without its alias, which must be of one aggregate."""
+    inner: Node = node.args["this"] if node.__class__ is exp.Alias else node
     try:
-        filtered = _with_condition(inner.copy(), conditions)
+        count = len(list(_aggregates(inner)))
+        if count != 1:
+            raise ClauseFault(f"PIVOT … USING takes expressions of one of the aggregates; this has {count}")
     except QueryError as error:
         raise _located(error, inner, block) from None
-    return exp.Alias(this=filtered, alias=exp.to_identifier(name, quoted=True))
+    return inner
 
 
-def _with_condition(expression: Node, conditions: list[Node]) -> Node:
-    aggregates = list(_aggregates(expression))
-    if len(aggregates) != 1:
-        raise ClauseFault(f"PIVOT … USING takes expressions of one of the aggregates; this has {len(aggregates)}")
-    (found,) = aggregates
-    call = found
-    if found.__class__ is exp.Filter:
-        conditions = [*conditions, found.args["expression"].args["this"]]
-        call = found.args["this"]
-    filtered = exp.Filter(this=call.copy(), expression=exp.Where(this=conjunction(conditions).copy()))
-    if found is expression:
-        return filtered
-    found.replace(filtered)
-    return expression
+def _label(node: Node, are_several: bool, block: Block) -> str:
+    """What the names of columns have behind the value."""
+    if node.__class__ is exp.Alias:
+        return f"_{node.args['alias'].name}"
+    return f"_{block.statement.written(node)}" if are_several else ""
+
+
+# Aggregates that are not NULL over no row; what is made of an aggregate may be anything.
+_COUNTS: Final = frozenset({"count", "count_if", "countif", "approx_count_distinct", "regr_count", "entropy"})
+
+
+def _over_nothing(node: Node, source: Node, block: Block) -> Expr | None:
+    """What an expression of USING is over no row; None for NULL."""
+    (found,) = _aggregates(node)
+    if found is node and read_call(node).name not in _COUNTS:
+        return None
+    select = exp.Select(expressions=[node.copy()], from_=exp.From(this=source.copy()))
+    select.set("where", exp.Where(this=exp.false()))
+    query = block.statement.bind_query(select, block)
+    return ScalarSubquery(deepen(query.relation, 1), query.types[0])
 
 
 def _aggregates(node: Node) -> Iterator[Node]:

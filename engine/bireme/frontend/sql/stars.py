@@ -99,21 +99,30 @@ def _starred(node: Node, context: Context) -> Iterable[Item]:
 
 def _changed(places: list[_Place], star: Node, node: Node, context: Context) -> Iterator[Item]:
     """The columns after EXCLUDE, REPLACE and RENAME."""
-    excluded = {each for part in star.args.get("except_") or () for each in _meant(part, "EXCLUDE", places, context)}
-    replaced = {
-        each: part
+    excluded = [each for part in star.args.get("except_") or () for each in _meant(part, "EXCLUDE", places, context)]
+    replaced = [
+        (each, part)
         for new, part in _pairs(star, "replace")
         for each in _meant(exp.column(new), "REPLACE", places, context)
-    }
-    renamed = {each: new for new, part in _pairs(star, "rename") for each in _meant(part, "RENAME", places, context)}
-    for place in _without(places, excluded, context):
-        if place.own in replaced:
-            yield Item(place.name, context.bind(replaced[place.own]), node)
+    ]
+    renamed = [(each, new) for new, part in _pairs(star, "rename") for each in _meant(part, "RENAME", places, context)]
+    _refuse_twice([*excluded, *[each for each, _ in replaced], *[each for each, _ in renamed]], places)
+    values, names = dict(replaced), dict(renamed)
+    for place in _without(places, set(excluded), context):
+        if place.own in values:
+            yield Item(place.name, context.bind(values[place.own]), node)
             continue
         column = Column(place.position, context.scope.types[place.position])
         if context.columns is not None:
             context.columns.setdefault(column, node)
-        yield Item(renamed.get(place.own, place.name), column, node)
+        yield Item(names.get(place.own, place.name), column, node)
+
+
+def _refuse_twice(meant: Sequence[int], places: Sequence[_Place]) -> None:
+    repeated = {own for own in meant if meant.count(own) > 1}
+    if repeated:
+        name = next(place.name for place in places if place.own in repeated)
+        raise ClauseFault(f"the lists behind a star name '{name}' twice")
 
 
 def _without(places: list[_Place], excluded: set[int], context: Context) -> Iterator[_Place]:

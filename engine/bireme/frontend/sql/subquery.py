@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlglot import expressions as exp
 
-from bireme.data.types import DataType
+from bireme.data.types import DataType, Kind
 from bireme.errors import ClauseFault, SyntaxFault, Unsupported
 from bireme.frontend.sql.context import Block, Context
 from bireme.frontend.sql.statement import Handler, Query
@@ -68,7 +68,7 @@ def quantified(left: Node, comparison: str, right: Node, context: Context) -> Ex
     if not isinstance(query_node, QUERIES):
         raise Unsupported(f"{quantifier.name} takes a query; for constants use IN (…)")
     query = inner_query(query_node, context)
-    operands = _as_wide(row(left, context), len(query.types))
+    operands = _as_wide(row(left, context), query.types)
     if len(operands) != len(query.types):
         raise ClauseFault(f"{len(operands)} values are compared with the {len(query.types)} columns of a subquery")
     if comparison not in _QUANTIFIED:
@@ -89,11 +89,11 @@ def quantified(left: Node, comparison: str, right: Node, context: Context) -> Ex
     return QuantifiedSubquery(tuple(map(order_key, lefts)), comparison, quantifier, compared_with)
 
 
-def _as_wide(operands: tuple[Expr, ...], width: int) -> tuple[Expr, ...]:
-    """The operands; of `row(a, b)` its parts, where it is compared with several columns."""
-    if len(operands) == 1 and width > 1 and isinstance(operands[0], Call) and operands[0].function == "struct_pack":
-        return operands[0].args
-    return operands
+def _as_wide(operands: tuple[Expr, ...], types: Sequence[DataType]) -> tuple[Expr, ...]:
+    """The operands; of `row(a, b)` its parts, where it is compared with columns and not with another row."""
+    (first, *others) = operands
+    is_row = isinstance(first, Call) and first.function == "struct_pack" and not others
+    return first.args if isinstance(first, Call) and is_row and types[0].kind is not Kind.STRUCT else operands
 
 
 _QUANTIFIED: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
