@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -38,7 +39,7 @@ from bireme.storage.parquet_table_file import FileSplit, TableFile, no_kernels
 from bireme.storage.prune import Bounds
 from bireme.storage.shaped_split import Evaluate, ShapedSplit
 from bireme.storage.skipped_files import skipped_files
-from bireme.storage.source_path import FoundFile, PathLike, expand
+from bireme.storage.source_path import FoundFile, PathLike, expand, working_folder
 
 _FOOTER_THREADS_MAX: Final = 16
 _PRUNED_MAX: Final = 64
@@ -52,11 +53,12 @@ _Survivor = tuple[TableFile, int, tuple[Expr, ...]]
 
 
 class _Request(NamedTuple):
-    """What a table was opened with."""
+    """What a table was opened with, and where its relative paths begin."""
 
     paths: PathLike | tuple[PathLike, ...]
     options: ReadOptions
     evaluate: Evaluate
+    root: str
 
 
 def open_parquet(
@@ -69,11 +71,11 @@ def open_parquet(
     the file.
     """
     kept = paths if isinstance(paths, (str, os.PathLike)) else tuple(paths)
-    return _open(_Request(kept, options, evaluate), {})
+    return _open(_Request(kept, options, evaluate, working_folder()), {})
 
 
 def _open(request: _Request, known: Mapping[str, ParquetFile]) -> ParquetSource:
-    found = expand(request.paths, suffix=".parquet")
+    found = expand(request.paths, suffix=".parquet", root=request.root)
     files = _read_files(found, known)
     columns = _common_columns(files) if request.options == AS_THEY_ARE and _are_alike(found, files) else None
     if columns is None:
@@ -103,7 +105,7 @@ class ParquetSource:
         self._version = _version(request.options, found, files)
         # The path is that of the file itself: there is nothing to look for as long as the file is the same.
         paths = request.paths
-        self._is_one_file = isinstance(paths, (str, os.PathLike)) and os.path.abspath(paths) == files[0].path
+        self._is_one_file = isinstance(paths, (str, os.PathLike)) and str(Path(request.root, paths)) == files[0].path
 
     @property
     def schema(self) -> Schema:
@@ -117,7 +119,7 @@ class ParquetSource:
         """The table as its files are now: this object where nothing changed. Unchanged files are not read again."""
         if self._is_one_file and _is_current(self.files[0]):
             return self
-        found = expand(self._request.paths, suffix=".parquet")
+        found = expand(self._request.paths, suffix=".parquet", root=self._request.root)
         if [each.path for each in found] == [file.path for file in self.files] and all(map(_is_current, self.files)):
             return self
         return _open(self._request, {file.path: file for file in self.files})
@@ -244,11 +246,11 @@ def _is_current(file: ParquetFile) -> bool:
 
 def _version(options: ReadOptions, found: Sequence[FoundFile], files: Sequence[ParquetFile]) -> str:
     digest = hashlib.blake2b(digest_size=16)
-    for file in files:
-        digest.update(f"{file.path}\0{file.version}\0".encode(errors="surrogateescape"))
+    for each, file in zip(found, files, strict=True):
+        # What a path says of its rows is in it as it was asked for.
+        digest.update(f"{file.path}\0{each.shown}\0{file.version}\0".encode(errors="surrogateescape"))
     if options != AS_THEY_ARE:
-        asked = [repr(options), *[each.shown for each in found if options.filename]]
-        digest.update("\0".join(asked).encode(errors="surrogateescape"))
+        digest.update(repr(options).encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 
