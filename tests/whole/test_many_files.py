@@ -87,6 +87,8 @@ TEXTS = {
     "NULLs and texts": ["__HIVE_DEFAULT_PARTITION__", "x", "NULL"],
     "NULLs alone": ["__HIVE_DEFAULT_PARTITION__"],
     "codes": ["a%20b", "%C3%A4", "a+b", "%zz", "a%", "%2F", "2024%2D01%2D02"],
+    "moments in codes": ["2024-01-02 03%3A04%3A05", "2024-01-02%2000%3A00%3A00"],
+    "hexadecimal numbers": ["0x10", "5"],
     "booleans": ["true", "false"],
     "texts": ["ä", "Ω x", "'", '"'],
 }
@@ -110,6 +112,7 @@ TREES: dict[str, Files] = {
     "in the name of the file alone": {"a/y=1.parquet": n(1)},
     "not of all": {"y=1/x.parquet": n(1), "x.parquet": n(2)},
     "other keys": {"y=1/x.parquet": n(1), "z=1/x.parquet": n(2)},
+    "a key in two cases": {"Y=1/y=2/x.parquet": n(1), "y=3/Y=4/x.parquet": n(2)},
     "keys with capitals": {"Y=1/x.parquet": n(1), "y=1/x.parquet": n(2)},
     "a key that is a column": {
         "n=5/x.parquet": pa.table({"n": [1], "m": [2]}),
@@ -212,6 +215,13 @@ def test_options_of_a_query(native: bm.Session, tmp_path: Path, option: str) -> 
     for function in ("read_parquet", "parquet_scan"):
         check(native, f"from {function}('{tmp_path}/*/*.parquet', {option})")
         check(native, f"from {function}(['{tmp_path}/y=20/x.parquet', '{tmp_path}/y=1/x.parquet'], {option})")
+
+
+def test_a_key_that_is_a_column_asked_for_is_named(native: bm.Session, tmp_path: Path) -> None:
+    write(tmp_path, {"file_row_number=1/filename=2/x.parquet": n(1)})
+    for option in ("file_row_number", "filename"):
+        with pytest.raises(ArgumentFault, match=f"adds a column '{option}'"):
+            native.scan_parquet(tmp_path, **{option: True})
 
 
 def test_a_value_that_is_not_of_the_type_asked_for_is_named(native: bm.Session, tmp_path: Path) -> None:
@@ -450,6 +460,11 @@ MIXED: dict[str, Files] = {
         "b.parquet": n(datetime.datetime(2024, 1, 2, 3), None, kind=pa.timestamp("ms")),
     },
     "booleans": {"a.parquet": n(True, kind=pa.bool_()), "b.parquet": n(5, 0, None)},
+    "booleans and floats": {"a.parquet": n(True, kind=pa.bool_()), "b.parquet": n(2.5, 0.0, None)},
+    "decimals and booleans": {
+        "a.parquet": n(Decimal("1.5"), kind=pa.decimal128(5, 1)),
+        "b.parquet": n(True, None, kind=pa.bool_()),
+    },
     "NULLs of no type": {"a.parquet": n("x", kind=pa.string()), "b.parquet": n(None, None, kind=pa.null())},
     "lists": {
         "a.parquet": n([1], kind=pa.list_(pa.int32())),

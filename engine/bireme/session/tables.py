@@ -28,12 +28,15 @@ from bireme.storage.base import ScannableSource
 from bireme.storage.parquet import ParquetSource, open_parquet
 from bireme.storage.parquet_table_file import no_kernels
 from bireme.storage.shaped_split import Evaluate
+from bireme.storage.source_path import working_folder
 
 if TYPE_CHECKING:
     from bireme.storage.series import SeriesSource
 
 # Files that queries name themselves, kept open for the next query: their footers, not their rows.
 _PATHS_KEPT_MAX: Final = 64
+# Of all of them, some kilobytes each; of one table, as many as it has.
+_FILES_KEPT_MAX: Final = 4_096
 _NO_OPTIONS: Final[Mapping[str, object]] = {}
 
 
@@ -44,7 +47,8 @@ class SessionTables:
         self._evaluate = evaluate
         self._named: dict[str, tuple[str, ScannableSource]] = {}
         self._sources: weakref.WeakValueDictionary[tuple[str, str], ScannableSource] = weakref.WeakValueDictionary()
-        self._by_path: OrderedDict[str, ParquetSource] = OrderedDict()
+        # By name, and where relative paths began.
+        self._by_path: OrderedDict[tuple[str, str], ParquetSource] = OrderedDict()
         # Replaced, never changed: the loop looks at it without the lock.
         self._kept: frozenset[str] = frozenset()
         self._numbers = itertools.count()
@@ -111,18 +115,25 @@ class SessionTables:
         if files is None:
             numbers = _series(name)
             return None if numbers is None else (Table(name, numbers.version, numbers.schema), numbers)
+        key = name, working_folder()
         with self._lock:
-            known = self._by_path.get(name)
+            known = self._by_path.get(key)
         if known is None:
             source = open_parquet(files.paths, read_options(files.options), self._evaluate)
         else:
             source = known.refresh()
         with self._lock:
-            self._by_path[name] = source
-            self._by_path.move_to_end(name)
-            while len(self._by_path) > _PATHS_KEPT_MAX:
+            self._by_path[key] = source
+            self._by_path.move_to_end(key)
+            while self._are_too_many():
                 self._by_path.popitem(last=False)
         return self._given(name, source)
+
+    def _are_too_many(self) -> bool:
+        """Whether files that queries name themselves are kept open that should not; with the lock held."""
+        tables = len(self._by_path)
+        files = sum([len(source.files) for source in self._by_path.values()])
+        return tables > _PATHS_KEPT_MAX or (tables > 1 and files > _FILES_KEPT_MAX)
 
     def _current(self, name: str, source: ParquetSource) -> ParquetSource:
         """The table as its files are now."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from bireme.data.schema import Schema
-from bireme.data.types import INT64, NULL, STRING, DataType, Field
+from bireme.data.types import BOOL, INT64, NULL, STRING, DataType, Field
 from bireme.errors import ArgumentFault, SourceMismatch
 from bireme.plan.expr import Value
 from bireme.plan.read_options import FILE_ROW_NUMBER, ReadOptions
@@ -38,22 +38,37 @@ class RowNumber(NamedTuple):
     """The number of the row in the file."""
 
 
-class Lacking(NamedTuple):
-    """What is wrong with the file, for whoever reads the column of it."""
-
-    story: str
-
-
-Origin = Stored | Constant | RowNumber | Lacking
-# A name without regard to case, and which of the columns that have it.
-_Key = tuple[str, int]
-
-
 class FileSchema(NamedTuple):
     """A file's path as it was asked for, and its own columns."""
 
     shown: str
     schema: Schema
+
+
+class Lacking(NamedTuple):
+    """The file has not got `column`, or as `found`, which cannot become one of its type."""
+
+    file: FileSchema
+    column: str
+    type: DataType
+    found: Field | None
+
+    @property
+    def story(self) -> str:
+        """What is wrong with the file, for whoever reads the column of it."""
+        shown, schema = self.file
+        if self.found is not None:
+            return (
+                f"{shown!r}: column {self.found.name!r} is {self.found.type} there and {self.type} in the table, which "
+                f"it cannot become; {_ADVICE}"
+            )
+        names = ", ".join(map(repr, schema.names[:20]))
+        return f"{shown!r} has no column {self.column!r}, which the first file has (it has {names}); {_ADVICE}"
+
+
+Origin = Stored | Constant | RowNumber | Lacking
+# A name without regard to case, and which of the columns that have it.
+_Key = tuple[str, int]
 
 
 class TableColumns(NamedTuple):
@@ -68,8 +83,7 @@ def table_columns(files: Sequence[FileSchema], options: ReadOptions) -> TableCol
     found = partitions([file.shown for file in files], options)
     merged = _united(files) if options.union_by_name else _keyed(files[0].schema)
     columns = [_Column(merged[key].name, merged[key].type) for key in merged]
-    for file in files:
-        _add_file(columns, list(merged), file, is_union=options.union_by_name)
+    _add_stored(columns, list(merged), files, is_union=options.union_by_name)
     names = {key[0] for key in merged}
     _add_asked(columns, files, options, names, [name for name, _ in found.fields])
     for place, (name, kind) in enumerate(found.fields):
@@ -124,6 +138,8 @@ def _common(known: Field, field: Field, file: FileSchema) -> DataType:
     kind = common_of_two(known.type, field.type)
     if kind is not None:
         return kind
+    if BOOL in (known.type, field.type) and (known.type.is_numeric or field.type.is_numeric):
+        return known.type if field.type is BOOL else field.type
     if STRING in (known.type, field.type) and is_castable(known.type, STRING) and is_castable(field.type, STRING):
         return STRING
     raise SourceMismatch(
@@ -132,36 +148,41 @@ def _common(known: Field, field: Field, file: FileSchema) -> DataType:
     )
 
 
-def _add_file(columns: Sequence[_Column], keys: Sequence[_Key], file: FileSchema, *, is_union: bool) -> None:
+def _add_stored(
+    columns: Sequence[_Column], keys: Sequence[_Key], files: Sequence[FileSchema], *, is_union: bool
+) -> None:
+    """What the files have of the columns; files that are alike share it."""
+    known: dict[Schema, list[Origin]] = {}
+    for file in files:
+        own = known.get(file.schema)
+        if own is None:
+            own = known[file.schema] = _origins(columns, keys, file, is_union=is_union)
+        for column, origin in zip(columns, own, strict=True):
+            column.origins.append(origin._replace(file=file) if isinstance(origin, Lacking) else origin)
+
+
+def _origins(columns: Sequence[_Column], keys: Sequence[_Key], file: FileSchema, *, is_union: bool) -> list[Origin]:
     places = {key: place for place, key in enumerate(_keyed(file.schema))}
+    found: list[Origin] = []
     for column, key in zip(columns, keys, strict=True):
         place = places.get(key)
         field = None if place is None else file.schema[place]
         column.nullable |= field is None or field.nullable
         if place is None or field is None:
-            column.origins.append(Constant(None) if is_union else Lacking(_missing(column, file)))
+            found.append(Constant(None) if is_union else Lacking(file, column.name, column.type, None))
         else:
-            column.origins.append(_origin(column, place, field, file))
+            found.append(_origin(column, place, field, file))
+    return found
 
 
 def _origin(column: _Column, place: int, field: Field, file: FileSchema) -> Origin:
     from bireme.plan.functions.casting import is_castable
 
-    if field.type is column.type:
-        return Stored(place, field.type)
-    if field.type is NULL:
+    if field.type is NULL and column.type is not NULL:
         return Constant(None)
-    if is_castable(field.type, column.type):
+    if field.type is column.type or is_castable(field.type, column.type):
         return Stored(place, field.type)
-    return Lacking(
-        f"{file.shown!r}: column {field.name!r} is {field.type} there and {column.type} in the table, which it cannot "
-        f"become; {_ADVICE}"
-    )
-
-
-def _missing(column: _Column, file: FileSchema) -> str:
-    names = ", ".join(map(repr, file.schema.names[:20]))
-    return f"{file.shown!r} has no column {column.name!r}, which the first file has (it has {names}); {_ADVICE}"
+    return Lacking(file, column.name, column.type, field)
 
 
 def _add_asked(
@@ -169,8 +190,8 @@ def _add_asked(
 ) -> None:
     """The columns `file_row_number` and `filename`."""
     if options.file_row_number:
-        if FILE_ROW_NUMBER in names:
-            raise ArgumentFault(f"file_row_number adds a column {FILE_ROW_NUMBER!r}, and the files have one already")
+        if FILE_ROW_NUMBER in {*names, *map(str.lower, keys)}:
+            raise ArgumentFault(f"file_row_number adds a column {FILE_ROW_NUMBER!r}, which is there already")
         columns.append(_Column(FILE_ROW_NUMBER, INT64, [RowNumber()] * len(files)))
     if options.filename:
         taken = {*names, *map(str.lower, keys), *([FILE_ROW_NUMBER] if options.file_row_number else [])}

@@ -1,7 +1,8 @@
 """Hive partitions: columns that the folders of files spell, as in `year=2024/month=1/x.parquet`. Pure.
 
 Rule: as DuckDB reads them. A folder is part of it where its name has one `=` and something before it; of a key that
-comes twice the first counts. Keys are in the order of their names, since paths may have them in any.
+comes twice the first counts. Keys are in the order of their names, since paths may have them in any; of those that
+differ in case alone the first in this order counts.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def partitions(paths: Sequence[str], options: ReadOptions) -> Partitions:
             if options.hive_partitioning is None:
                 return none
             raise _mismatch(paths[0], first, path, keys)
-    names = sorted(first)
+    names = _distinct(sorted(first))
+    _check_names(names, paths[0])
     asked = _asked_types(options, names)
     types = [asked.get(name) or _type([keys[name] for keys in found], options) for name in names]
     values = [
@@ -52,6 +54,14 @@ def partitions(paths: Sequence[str], options: ReadOptions) -> Partitions:
         for path, keys in zip(paths, found, strict=True)
     ]
     return Partitions(tuple(zip(names, types, strict=True)), tuple(values))
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Names without those that are there before in another case."""
+    firsts: dict[str, str] = {}
+    for name in names:
+        firsts.setdefault(name.lower(), name)
+    return list(firsts.values())
 
 
 def _keys(path: str) -> dict[str, str]:
@@ -72,6 +82,14 @@ def _mismatch(first: str, keys: Mapping[str, str], path: str, others: Mapping[st
         f"{first!r} and {path!r} are not partitioned by the same keys: {place!r} has no folder {key + '=…'!r}; name "
         "the files of one kind, or read them with hive_partitioning = false"
     )
+
+
+def _check_names(names: Sequence[str], path: str) -> None:
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeError:
+            raise ConversionFault(f"the folder {name + '=…'!r} of {path!r} is no text in UTF-8") from None
 
 
 def _asked_types(options: ReadOptions, names: Sequence[str]) -> dict[str, DataType]:

@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -37,7 +38,8 @@ from bireme.storage.parquet_statistics import table_statistics
 from bireme.storage.parquet_table_file import FileSplit, TableFile, no_kernels
 from bireme.storage.prune import Bounds
 from bireme.storage.shaped_split import Evaluate, ShapedSplit
-from bireme.storage.source_path import FoundFile, PathLike, expand
+from bireme.storage.skipped_files import skipped_files
+from bireme.storage.source_path import FoundFile, PathLike, expand, working_folder
 
 _FOOTER_THREADS_MAX: Final = 16
 _PRUNED_MAX: Final = 64
@@ -51,11 +53,12 @@ _Survivor = tuple[TableFile, int, tuple[Expr, ...]]
 
 
 class _Request(NamedTuple):
-    """What a table was opened with."""
+    """What a table was opened with, and where its relative paths begin."""
 
     paths: PathLike | tuple[PathLike, ...]
     options: ReadOptions
     evaluate: Evaluate
+    root: str
 
 
 def open_parquet(
@@ -68,11 +71,11 @@ def open_parquet(
     the file.
     """
     kept = paths if isinstance(paths, (str, os.PathLike)) else tuple(paths)
-    return _open(_Request(kept, options, evaluate), {})
+    return _open(_Request(kept, options, evaluate, working_folder()), {})
 
 
 def _open(request: _Request, known: Mapping[str, ParquetFile]) -> ParquetSource:
-    found = expand(request.paths, suffix=".parquet")
+    found = expand(request.paths, suffix=".parquet", root=request.root)
     files = _read_files(found, known)
     columns = _common_columns(files) if request.options == AS_THEY_ARE and _are_alike(found, files) else None
     if columns is None:
@@ -92,7 +95,9 @@ class ParquetSource:
         self._lock = threading.Lock()
         self._statistics: TableStatistics | None = None
         self._files = _table_files(files, columns, request.evaluate)
-        self._by_path = {each.file.path: each for each in self._files}
+        # By the row that each begins with: a file may be there twice, and one without rows has no splits.
+        self._by_start = {each.decoder.first_row: each for each in self._files if each.file.rows}
+        self._split_count = sum(len(file.row_group_rows) for file in files)
         self._sample = ParquetSample(self._files, columns.schema, self.statistics)
         self._pruned: OrderedDict[Any, list[_Survivor]] = OrderedDict()
         self._survivors = 0
@@ -100,7 +105,7 @@ class ParquetSource:
         self._version = _version(request.options, found, files)
         # The path is that of the file itself: there is nothing to look for as long as the file is the same.
         paths = request.paths
-        self._is_one_file = isinstance(paths, (str, os.PathLike)) and os.path.abspath(paths) == files[0].path
+        self._is_one_file = isinstance(paths, (str, os.PathLike)) and str(Path(request.root, paths)) == files[0].path
 
     @property
     def schema(self) -> Schema:
@@ -114,7 +119,7 @@ class ParquetSource:
         """The table as its files are now: this object where nothing changed. Unchanged files are not read again."""
         if self._is_one_file and _is_current(self.files[0]):
             return self
-        found = expand(self._request.paths, suffix=".parquet")
+        found = expand(self._request.paths, suffix=".parquet", root=self._request.root)
         if [each.path for each in found] == [file.path for file in self.files] and all(map(_is_current, self.files)):
             return self
         return _open(self._request, {file.path: file for file in self.files})
@@ -131,12 +136,12 @@ class ParquetSource:
         return self._sample.rows(columns)
 
     def split_count(self) -> int:
-        return sum(len(file.row_group_rows) for file in self.files)
+        return self._split_count
 
     def are_splits_quick(self, columns: Sequence[int], bytes_max: int | None) -> bool:
         """Whether `splits` looks at few row groups, and at the pages of none."""
         kept = tuple(columns)
-        if self.split_count() * len(kept) > _QUICK_CHUNKS_MAX:
+        if self._split_count * max(1, len(kept)) > _QUICK_CHUNKS_MAX:
             return False
         return bytes_max is None or all(
             each.bytes_needed(group, kept) <= bytes_max
@@ -159,11 +164,13 @@ class ParquetSource:
         kept = tuple(columns)
         schema = self._schema.select(kept)
         by_page = page_filters(filters, kept, self._are_clustered(kept)) if filters else ()
-        blooms = {each.file.path: each.blooms(filters, kept) for each in self._files} if filters else {}
+        survivors = self._surviving(kept, tuple(filters))
+        left = dict.fromkeys([each for each, _, _ in survivors]) if filters else {}
+        blooms = {each: each.blooms(filters, kept) for each in left}
         splits: list[FileSplit] = []
-        for each, group, undecided_by in self._surviving(kept, tuple(filters)):
+        for each, group, undecided_by in survivors:
             asked = tuple([one for one in by_page if one.filter in undecided_by]) if undecided_by else ()
-            whole = each.split(group, kept, schema, each.page_filters(asked), blooms.get(each.file.path, ()))
+            whole = each.split(group, kept, schema, each.page_filters(asked), blooms.get(each, ()))
             splits += whole.in_parts(rows_max, bytes_max)
         return splits
 
@@ -182,12 +189,7 @@ class ParquetSource:
             if found is not None:
                 self._pruned.move_to_end(key)
                 return found
-        found = []
-        for each in self._files:
-            for group, rows in enumerate(each.row_groups):
-                left = each.undecided(filters, group, columns) if filters else ()
-                if rows and left is not None:
-                    found.append((each, group, left))
+        found = self._left_by(columns, filters)
         with self._lock:
             self._survivors -= len(self._pruned.pop(key, ()))
             self._pruned[key] = found
@@ -196,12 +198,23 @@ class ParquetSource:
                 self._survivors -= len(self._pruned.popitem(last=False)[1])
         return found
 
+    def _left_by(self, columns: tuple[int, ...], filters: tuple[Expr, ...]) -> list[_Survivor]:
+        found: list[_Survivor] = []
+        for each in self._files:
+            for group, rows in enumerate(each.row_groups):
+                left = each.undecided(filters, group, columns) if filters else ()
+                if rows and left is not None:
+                    found.append((each, group, left))
+        undecided = [(each, left) for each, _, left in found if left]
+        skipped = skipped_files(undecided, columns, self._schema.select(columns), self._request.evaluate)
+        return [one for one in found if one[0] not in skipped] if skipped else found
+
     def key_ranges(self, column: int, splits: Sequence[Split]) -> list[KeyRange | None]:
         """The ranges that row groups state of an integer, date or short decimal column; cached."""
         found = []
         for split in splits:
             assert isinstance(split, ParquetSplit | ShapedSplit)
-            found.append(self._by_path[split.path].key_ranges(column)[split.row_group])
+            found.append(self._by_start[split.file_start].key_ranges(column)[split.row_group])
         return found
 
     def bounds(self, column: int, splits: Sequence[Split]) -> list[Bounds]:
@@ -209,7 +222,7 @@ class ParquetSource:
         found = []
         for split in splits:
             assert isinstance(split, ParquetSplit | ShapedSplit)
-            found.append(self._by_path[split.path].bounds(column)[split.row_group])
+            found.append(self._by_start[split.file_start].bounds(column)[split.row_group])
         return found
 
 
@@ -233,20 +246,23 @@ def _is_current(file: ParquetFile) -> bool:
 
 def _version(options: ReadOptions, found: Sequence[FoundFile], files: Sequence[ParquetFile]) -> str:
     digest = hashlib.blake2b(digest_size=16)
-    for file in files:
-        digest.update(f"{file.path}\0{file.version}\0".encode(errors="surrogateescape"))
+    for each, file in zip(found, files, strict=True):
+        # What a path says of its rows is in it as it was asked for.
+        digest.update(f"{file.path}\0{each.shown}\0{file.version}\0".encode(errors="surrogateescape"))
     if options != AS_THEY_ARE:
-        asked = [repr(options), *[each.shown for each in found if options.filename]]
-        digest.update("\0".join(asked).encode(errors="surrogateescape"))
+        digest.update(repr(options).encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 
 def _table_files(files: Sequence[ParquetFile], columns: TableColumns, evaluate: Evaluate) -> tuple[TableFile, ...]:
     first_rows = accumulate([file.rows for file in files], initial=0)
+    # What a file has where the table has nothing else.
+    own: dict[Schema, tuple[Stored, ...]] = {}
     made = []
     for file, first_row, origins in zip(files, first_rows, columns.origins, strict=False):
-        fields = tuple([Stored(place, field.type) for place, field in enumerate(file.schema)])
-        as_it_is = origins is None or (origins == fields and columns.schema.types == file.schema.types)
+        if file.schema not in own:
+            own[file.schema] = tuple([Stored(place, field.type) for place, field in enumerate(file.schema)])
+        as_it_is = origins is None or (origins == own[file.schema] and columns.schema.types == file.schema.types)
         made.append(TableFile(file, first_row, columns.schema, None if as_it_is else origins, evaluate))
     return tuple(made)
 

@@ -11,6 +11,7 @@ import re
 import struct
 from dataclasses import dataclass
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
@@ -29,6 +30,8 @@ _END_BYTES: Final = 8  # length of the footer, magic
 # Writers of Java before 1.2.9 leave the header of the dictionary page out of a chunk's length.
 _SHORT_CHUNKS: Final = re.compile(r"parquet-mr(?:$| version (?:0\.|1\.[01]\.|1\.2\.[0-8]\b))")
 _MISSED_BYTES_MAX: Final = 100
+# A pipe that nobody writes to would be waited for.
+_OPEN_FLAGS: Final = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 # What pyarrow raises for bytes that are not what they should be, across its releases and code paths.
 FOREIGN_ERRORS: Final = (
@@ -42,10 +45,24 @@ FOREIGN_ERRORS: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+class Description:
+    """What a footer says of columns, of whatever rows; in pyarrow's `metadata` there are none. `leaves` are, per column
+    of `schema`, its leaf columns in the file.
+    """
+
+    metadata: Any
+    schema: Schema
+    leaves: tuple[tuple[int, ...], ...]
+
+
+# By the bytes that say it: files of one table mostly say the same, and pyarrow takes hundreds of bytes a column for it.
+_DESCRIPTIONS: Final[WeakValueDictionary[bytes, Description]] = WeakValueDictionary()
+
+
 @dataclass(frozen=True, slots=True)
 class ParquetFile:
-    """A file and its parsed footer; in pyarrow's `metadata` of it there are no row groups. `leaves` are, per column of
-    `schema`, its leaf columns in the file.
+    """A file and its parsed footer.
 
     `version` names the content that the footer belongs to; `footer_offset` is where column chunks must have ended.
     """
@@ -53,12 +70,21 @@ class ParquetFile:
     path: str
     version: str
     footer: bytes
-    metadata: Any
-    arrow_schema: pa.Schema
-    schema: Schema
-    leaves: tuple[tuple[int, ...], ...]
+    description: Description
     footer_offset: int
     chunks: Footer
+
+    @property
+    def metadata(self) -> Any:
+        return self.description.metadata
+
+    @property
+    def schema(self) -> Schema:
+        return self.description.schema
+
+    @property
+    def leaves(self) -> tuple[tuple[int, ...], ...]:
+        return self.description.leaves
 
     @property
     def row_group_rows(self) -> list[int]:
@@ -105,7 +131,7 @@ class ParquetFile:
 def read_file(path: str) -> ParquetFile:
     """Reads a file's footer. Raises SourceMissing, SourceCorrupt (not Parquet, truncated), Unsupported (encrypted)."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        descriptor = os.open(path, _OPEN_FLAGS)
         try:
             status = os.fstat(descriptor)
             footer = _read_footer(descriptor, status.st_size, path)
@@ -147,11 +173,7 @@ def parse_metadata(footer: bytes) -> Any:
 def _parse(path: str, version: str, footer: bytes, size: int) -> ParquetFile:
     try:
         chunks = read_footer(footer)
-        # What it says of row groups pyarrow would keep as objects of a kilobyte a chunk.
-        metadata = parse_metadata(chunks.cut(range(0)))
-        arrow_schema = _with_microseconds(metadata.schema.to_arrow_schema(), metadata)
-        leaves, schema = _leaves(arrow_schema), _schema(path, arrow_schema)
-        leaf_count = metadata.num_columns
+        description = _described(path, chunks.description)
     except pa.ArrowNotImplementedError as error:
         raise Unsupported(f"{path!r} uses something of Parquet that is not supported: {error}") from error
     except FOREIGN_ERRORS as error:
@@ -159,14 +181,26 @@ def _parse(path: str, version: str, footer: bytes, size: int) -> ParquetFile:
         raise SourceCorrupt(f"{path!r} is damaged: its footer cannot be read: {story}; write the file anew") from error
     if chunks.is_encrypted:
         raise _encrypted(path)
-    if metadata.num_rows not in (sum(chunks.rows), 0):  # some writers leave it at 0
-        raise SourceCorrupt(f"{path!r} is damaged: {metadata.num_rows} rows, but {sum(chunks.rows)} in its row groups")
+    if chunks.rows_stated not in (sum(chunks.rows), 0):
+        raise SourceCorrupt(f"{path!r} is damaged: {chunks.rows_stated} rows, but {sum(chunks.rows)} in its row groups")
+    leaf_count = description.metadata.num_columns
     if any(chunks.chunk_count(group) != leaf_count for group in range(len(chunks.rows))):
         raise SourceCorrupt(f"{path!r} is damaged: a row group does not have a chunk for each of {leaf_count} columns")
-    if sum(map(len, leaves)) != leaf_count:
+    if sum(map(len, description.leaves)) != leaf_count:
         raise SourceCorrupt(f"{path!r} is damaged: its Arrow schema has other columns than its Parquet schema")
     pages_end = size - _END_BYTES - len(footer)
-    return ParquetFile(path, version, footer, metadata, arrow_schema, schema, leaves, pages_end, chunks)
+    return ParquetFile(path, version, footer, description, pages_end, chunks)
+
+
+def _described(path: str, bare: bytes) -> Description:
+    """What a footer without row groups says; raises what pyarrow raises, and Unsupported."""
+    found = _DESCRIPTIONS.get(bare)
+    if found is None:
+        # What a footer says of row groups pyarrow would keep as objects of a kilobyte a chunk.
+        metadata = parse_metadata(bare)
+        arrow_schema = _with_microseconds(metadata.schema.to_arrow_schema(), metadata)
+        found = _DESCRIPTIONS[bare] = Description(metadata, _schema(path, arrow_schema), _leaves(arrow_schema))
+    return found
 
 
 def _with_microseconds(schema: pa.Schema, metadata: Any) -> pa.Schema:

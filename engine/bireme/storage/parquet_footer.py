@@ -32,7 +32,7 @@ from bireme.storage.thrift_compact import (
     read_value,
     unzigzag,
 )
-from bireme.storage.thrift_fields import struct_list_header
+from bireme.storage.thrift_fields import integer, struct_list_header
 
 # Encodings whose values are positions in the chunk's dictionary: PLAIN_DICTIONARY and RLE_DICTIONARY.
 _CODES: Final = (2, 8)
@@ -116,6 +116,9 @@ class Footer:
         self.has_order: tuple[bool, ...] = ()
         self.created_by = ""
         self.is_encrypted = False
+        # As the footer says of all row groups; some writers leave it at 0.
+        self.rows_stated = 0
+        self._rows_place = 0, 0
         self._data = data
         # Where each chunk starts; of each row group, how many come before its own; and where each row group starts.
         self._chunks = array("q")
@@ -146,6 +149,10 @@ class Footer:
         self._chunks.extend(chunks)
         self._before.append(len(self._chunks))
 
+    def state_rows(self, rows: int, start: int, end: int) -> None:
+        """The number of all rows lies between."""
+        self.rows_stated, self._rows_place = rows, (start, end)
+
     def end_row_groups(self, start: int, end: int) -> None:
         """The list of them lies between."""
         self._list = start, end
@@ -160,6 +167,13 @@ class Footer:
             last = self._groups[groups.stop] if groups.stop < len(self._groups) else end
             kept = self._data[self._groups[groups.start] : last]
         return b"".join((self._data[:start], struct_list_header(len(groups)), kept, self._data[end:]))
+
+    @property
+    def description(self) -> bytes:
+        """The footer without row groups, and of no rows: alike in files of one schema and writer."""
+        bare = self.cut(range(0))
+        start, end = self._rows_place
+        return b"".join((bare[:start], integer(0), bare[end:])) if start < end <= self._list[0] else bare
 
 
 # The groups of _HEAD, the fields of the statistics, the groups of _TAIL; or all fields where a chunk is not as usual.
@@ -182,8 +196,11 @@ def _read_footer(data: bytes) -> Footer:
         if number == 4 and kind in LISTS:
             position = _read_row_groups(data, position, footer)
             continue
+        start = position
         value, position = read_value(data, position, kind)
-        if number == 8:  # the algorithm that columns are encrypted with, under a footer that is not
+        if number == 3 and kind in INTEGERS:
+            footer.state_rows(value, start, position)
+        elif number == 8:  # the algorithm that columns are encrypted with, under a footer that is not
             footer.is_encrypted = True
         elif number == 6 and kind == BINARY:
             footer.created_by = value.decode(errors="replace")

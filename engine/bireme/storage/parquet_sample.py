@@ -3,7 +3,7 @@
 Rule: the same rows at every call, whichever columns are asked for, so that samples of different columns line up. Reads
 and decodes only the first pages of the asked columns. One row group is enough unless rows are in the
 order of time, or files have columns that are the same in all of their rows: then what is true of one part of the table
-need not be true of the others.
+need not be true of the others. What cannot be read is NULL in it: it is for a query that reads it to fail.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import pyarrow as pa
 
 from bireme.data.record import concat, record_batch
 from bireme.data.schema import Schema
+from bireme.data.types import to_arrow
+from bireme.errors import StorageError
 from bireme.plan.source import TableStatistics
 from bireme.storage.parquet_table_file import TableFile
 
@@ -60,11 +62,12 @@ class ParquetSample:
 
     def _differs_by_place(self) -> bool:
         """Whether rows are in the order of time, or files have values of their own."""
-        columns = self._statistics().columns
-        return any(
-            (field.type.is_temporal and columns[index].clustered) or columns[index].same_in_files
-            for index, field in enumerate(self._schema)
-        )
+        columns = range(len(self._schema))
+        if any(all(file.constant(column) is not None for file in self._files) for column in columns):
+            return True
+        # What statistics say of a column is worked out when it is looked at, and may take long.
+        known = self._statistics().columns
+        return any(self._schema[column].type.is_temporal and known[column].clustered for column in columns)
 
     def _read(self, columns: list[int]) -> list[pa.Array]:
         schema = self._schema.select(columns)
@@ -72,7 +75,10 @@ class ParquetSample:
         groups = self._groups()
         rows_each = SAMPLE_ROWS // max(1, len(groups))
         for file, group in groups:
-            parts.append(file.split(group, tuple(columns), schema).head(rows_each))
+            try:
+                parts.append(file.split(group, tuple(columns), schema).head(rows_each))
+            except StorageError:  # whether a query reads the file is not known here
+                parts.append(_nulls(schema, min(rows_each, file.row_groups[group])))
         return concat(parts, schema).columns  # type: ignore[no-any-return]
 
     def _row_count(self) -> pa.RecordBatch:
@@ -80,6 +86,10 @@ class ParquetSample:
         rows_each = SAMPLE_ROWS // max(1, len(groups))
         rows = sum(min(rows_each, file.row_groups[group]) for file, group in groups)
         return record_batch((), (), rows)
+
+
+def _nulls(schema: Schema, rows: int) -> pa.RecordBatch:
+    return record_batch([pa.nulls(rows, to_arrow(field.type)) for field in schema], schema.names, rows)
 
 
 def _spread(places: list[Place], count: int) -> list[Place]:

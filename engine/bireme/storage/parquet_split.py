@@ -194,6 +194,11 @@ class ParquetSplit:
         return self.first_row - self._decoder.first_row
 
     @property
+    def file_start(self) -> int:
+        """The row of the table that its file begins with."""
+        return self._decoder.first_row
+
+    @property
     def rows_counted(self) -> tuple[int, int]:
         """The rows of the file (first, count) that those of `encoded` are counted in."""
         first = self.first_row_of_file

@@ -11,19 +11,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import accumulate, pairwise
-from typing import Final
 
 import pyarrow as pa
 
-from bireme.data.arrays import is_true
 from bireme.data.key_range import EMPTY, KeyRange
-from bireme.data.record import record_batch
 from bireme.data.schema import Schema
 from bireme.data.types import DataType, Kind
-from bireme.errors import ConversionFault, DataError, EngineBug
+from bireme.errors import ConversionFault, EngineBug
 from bireme.plan.expr import Expr, Value
 from bireme.plan.functions.conversion import convert
-from bireme.plan.tree import columns_used, remap
+from bireme.plan.tree import columns_used
 from bireme.storage.array_bounds import array_range
 from bireme.storage.file_columns import Constant, Origin, RowNumber, Stored
 from bireme.storage.parquet_bloom import BloomFilter, bloom_filters
@@ -34,8 +31,6 @@ from bireme.storage.parquet_pages import PageFilter
 from bireme.storage.parquet_split import ParquetSplit
 from bireme.storage.prune import Bounds, keeps_order, undecided
 from bireme.storage.shaped_split import Evaluate, ShapedSplit, constant
-
-_DECIDED_MAX: Final = 64
 
 FileSplit = ParquetSplit | ShapedSplit
 
@@ -64,7 +59,6 @@ class TableFile:
         # Two threads may work out the same; then the later one does no harm.
         self._bounds: dict[int, list[Bounds]] = {}
         self._key_ranges: dict[int, list[KeyRange | None]] = {}
-        self._never: dict[tuple[Expr, tuple[int, ...]], bool] = {}
 
     @property
     def row_groups(self) -> list[int]:
@@ -82,6 +76,10 @@ class TableFile:
         """The value that all rows have; None where they may differ."""
         origin = None if self._origins is None else self._origins[column]
         return origin if isinstance(origin, Constant) else None
+
+    def are_constant(self, columns: Sequence[int]) -> bool:
+        """Whether each of the columns is the same in all rows."""
+        return self._origins is not None and all(self.constant(column) is not None for column in columns)
 
     # ---------------------------------------------------------------------------------------- what is proved
 
@@ -135,36 +133,10 @@ class TableFile:
 
     def undecided(self, filters: Sequence[Expr], group: int, columns: tuple[int, ...]) -> tuple[Expr, ...] | None:
         """Those of `filters`, over `columns`, that rows of a row group may fail; None where none may pass one."""
-        left = undecided(filters, [partial(self._bound, group, column) for column in columns])
-        if not left or self._origins is None:
-            return left
-        return None if any(self._is_never(each, columns) for each in left) else left
+        return undecided(filters, [partial(self._bound, group, column) for column in columns])
 
     def _bound(self, group: int, column: int) -> Bounds:
         return self.bounds(column)[group]
-
-    def _is_never(self, predicate: Expr, columns: tuple[int, ...]) -> bool:
-        """Whether a filter is over columns that are the same in all rows, and not TRUE of them."""
-        found = self._never.get((predicate, columns))
-        if found is None:
-            if len(self._never) >= _DECIDED_MAX:
-                self._never = {}
-            found = self._never[predicate, columns] = self._is_not_true(predicate, columns)
-        return found
-
-    def _is_not_true(self, predicate: Expr, columns: tuple[int, ...]) -> bool:
-        used = sorted(columns_used(predicate))
-        known = [self.constant(columns[position]) for position in used]
-        if not used or None in known:
-            return False
-        fields = tuple([self._schema[columns[position]] for position in used])
-        row = [constant(one.value, field.type, 1) for one, field in zip(known, fields, strict=True) if one is not None]
-        moved = remap(predicate, {position: place for place, position in enumerate(used)})
-        try:
-            schema = Schema(fields)
-            return not is_true(self._evaluate(moved, record_batch(row, schema.names, 1), schema))[0]
-        except DataError:
-            return False  # it fails where a row of the file is asked, if one is
 
     def page_filters(self, filters: Sequence[PageFilter]) -> tuple[PageFilter, ...]:
         """Filters over columns of the table as those over the file's."""

@@ -74,6 +74,10 @@ class ShapedSplit:
         return self._stored.first_row
 
     @property
+    def file_start(self) -> int:
+        return self._stored.file_start
+
+    @property
     def rows(self) -> int:
         return self._stored.rows
 
