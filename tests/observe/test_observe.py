@@ -152,6 +152,14 @@ def test_it_says_what_was_compressed_and_why_other_batches_were_not() -> None:
     assert line.endswith("1 not compressed: no processor is idle")
 
 
+def test_it_says_how_many_short_batches_went_down_as_parts_of_longer_ones() -> None:
+    profile = Profile()
+    for batch, pieces in ((1, 5), (2, 1), (3, 7)):
+        event = events.Demoted(QueryId(1), EdgeId(1), BatchId(batch), Tier.DEVICE, Tier.DISK, 40, 40, 0.1, "for a test")
+        profile.hear(event._replace(pieces=pieces))
+    assert "3 batches, 120 B in 300.0 ms, 12 short ones joined;" in str(profile).split("\n")[0]
+
+
 def test_progress_never_runs_backwards_and_ends_at_one() -> None:
     profile = Profile()
     progress = Progress(profile, {ONE: 100.0, TWO: 300.0})

@@ -5,23 +5,27 @@ from __future__ import annotations
 import itertools
 import random
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from support.fake_stages import rows_batch
 
 from bireme.data.batch import Batch
 from bireme.data.ids import BatchId
 from bireme.data.tier import Tier
 from bireme.errors import EngineBug
 from bireme.plan.physical import Take
+from bireme.runtime.holder.feed import Run
 from bireme.runtime.holder.state import TRANSITIONS, Access, Entry, HolderState, Step
 
 IDS = itertools.count(1)
+ROWS = rows_batch([0])
 
 
-def batch(nbytes: int = 8, rows: int = 1) -> Batch:
-    return Batch(BatchId(next(IDS)), rows, nbytes, Tier.DEVICE, "body")
+def batch(nbytes: int = 8, rows: int = 1, content: pa.RecordBatch = ROWS) -> Batch:
+    return Batch(BatchId(next(IDS)), rows, nbytes, Tier.DEVICE, content)
 
 
 def state(*takes: Take, producers: int = 1, partitions: int = 1, ordered: bool = False) -> HolderState:
@@ -193,6 +197,71 @@ def test_an_ordered_edge_gives_everything_in_order_whatever_the_order_of_puts(
 
 
 # --------------------------------------------------------------------------------------- random stories
+
+
+# --------------------------------------------------------------------------------------------------- runs
+
+
+def runs_of(holder: HolderState) -> list[tuple[int, list[Entry]]]:
+    return [(run.part, list(run.entries)) for run in holder.runs(Tier.DEVICE)]
+
+
+def test_batches_that_follow_each_other_in_a_partition_are_a_run() -> None:
+    holder = state(Take.PARTITION, partitions=2)
+    first, other, second, third = holder.put(0, 0, [(part, batch()) for part in (0, 1, 0, 0)])
+    assert runs_of(holder) == [(0, [first, second, third]), (1, [other])]
+    holder.start_move(second)
+    assert runs_of(holder) == [(0, [first]), (0, [third]), (1, [other])]
+
+
+def test_batches_whose_columns_have_other_names_are_no_run() -> None:
+    """Rows as they came lie beside groups, and only the names of their columns tell which they are."""
+    holder = state(Take.PARTITION)
+    groups = ROWS.rename_columns(["s0"])
+    entries = holder.put(0, 0, [(0, batch(content=content)) for content in (ROWS, ROWS, groups, ROWS)])
+    assert runs_of(holder) == [(0, entries[:2]), (0, entries[2:3]), (0, entries[3:])]
+    joined = holder.join(Run(0, entries[:2]), batch(rows=2))
+    assert runs_of(holder) == [(0, [joined]), (0, entries[2:3]), (0, entries[3:])]
+
+
+def test_what_is_not_in_the_same_place_of_all_feeds_is_alone() -> None:
+    stream = state(Take.STREAM)
+    both = state(Take.PARTITION, Take.PARTITION)
+    for holder in (stream, both):
+        holder.put(0, 0, [(0, batch()), (0, batch())])
+    assert [part for part, _ in runs_of(stream)] == [-1, -1]
+    assert [part for part, _ in runs_of(both)] == [0]
+    (taken, _) = both.feeds[1].pop_part(0)
+    assert [part for part, _ in runs_of(both)] == [-1, -1]
+    both.lease(taken)
+    assert len(runs_of(both)) == 1
+
+
+def test_a_joined_entry_is_in_the_place_of_its_parts_in_every_feed() -> None:
+    holder = state(Take.PARTITION, Take.PARTITION)
+    first, *parts, last = holder.put(0, 0, [(0, batch(nbytes)) for nbytes in (1, 2, 3, 4)])
+    joined = holder.join(Run(0, parts), batch(5, rows=2))
+    assert [feed.parts[0] for feed in holder.feeds] == [[first, joined, last]] * 2
+    assert [feed.waiting for feed in holder.feeds] == [3, 3]
+    assert (joined.place, joined.unread, holder.nbytes, holder.tier_count[Tier.DEVICE]) == (1, 2, 10, 3)
+    assert [part.access for part in parts] == [Access.GONE] * 2
+    holder.check()
+    assert [holder.consume(joined), holder.consume(joined)] == [None, joined]
+
+
+def test_once_all_is_there_batches_stay_as_they_are() -> None:
+    holder = state(Take.PARTITION)
+    entries = holder.put(0, 0, [(0, batch()), (0, batch())])
+    assert runs_of(holder) == [(0, entries)]
+    holder.finish(0)
+    holder.feeds[0].add_part(holder.spread(0, [batch(), batch()]))
+    assert [part for part, _ in runs_of(holder)] == [-1] * 4
+
+
+def test_batches_ahead_of_their_turn_are_no_run() -> None:
+    holder = state(Take.PARTITION, ordered=True)
+    holder.put(0, 1, [(0, batch()), (0, batch())])
+    assert [part for part, _ in runs_of(holder)] == [-1, -1]
 
 
 class Stories(RuleBasedStateMachine):

@@ -52,6 +52,19 @@ def test_carving_moves_bytes_and_takes_what_is_missing_as_a_fact() -> None:
     assert books.used(Tier.DEVICE, Use.BATCH) == 16
 
 
+def test_absorbing_moves_bytes_between_reservations_and_tells_nobody() -> None:
+    books, heard = ledger(), []
+    one, other = books.take(Tier.DEVICE, 10, Use.BATCH), books.take(Tier.DEVICE, 5, Use.BATCH)
+    books.grown = books.shrunk = heard.append
+    one.absorb(other)
+    assert (one.nbytes, other.nbytes, books.totals[Tier.DEVICE], books.live, heard) == (15, 0, 15, 1, [])
+    other.release()
+    with pytest.raises(EngineBug, match="cannot take over"):
+        one.absorb(books.take(Tier.DEVICE, 5, Use.TASK))
+    with pytest.raises(EngineBug, match="cannot take over"):
+        one.absorb(other)
+
+
 def test_listeners_hear_of_growth_and_of_shrinking_after_the_fact() -> None:
     books, heard = ledger(), []
     books.grown = lambda tier: heard.append(("grown", books.totals[tier]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +21,7 @@ from bireme.runtime.compute.policy import (
     rows_per_task,
     seconds_per_row,
 )
-from bireme.runtime.memory.policy import Candidate, Need, State, choose_demotions, excess, next_resort
+from bireme.runtime.memory.policy import Candidate, Need, State, bundles, choose_demotions, excess, next_resort
 from bireme.runtime.network.policy import FlowView, choose_send
 from bireme.runtime.preload.policy import ScanView, choose_fetch, fetch_bytes_max, promotion_room
 
@@ -33,8 +35,9 @@ def candidate(
     place: int = 0,
     queued: bool = False,
     homed_below: bool = False,
+    is_growing: bool = False,
 ) -> Candidate:
-    return Candidate(QueryId(query), next_use, place, nbytes, queued, homed_below, name)
+    return Candidate(QueryId(query), next_use, place, nbytes, queued, homed_below, name, is_growing)
 
 
 def names(chosen) -> list[str]:
@@ -72,6 +75,25 @@ def test_the_last_victim_is_right_sized() -> None:
     large, exact, tiny = candidate("large", 100, next_use=9), candidate("exact", 12), candidate("tiny", 3)
     assert names(choose_demotions([large, exact, tiny], 11, spare_queued=False)) == ["exact"]
     assert names(choose_demotions([large, exact, tiny], 60, spare_queued=False)) == ["large"]
+
+
+def test_of_what_is_short_and_may_grow_the_most_goes_after_what_is_worth_a_move() -> None:
+    worth = candidate("worth", 60, place=1)
+    least, most = candidate("least", 10, place=9, is_growing=True), candidate("most", 20, place=2, is_growing=True)
+    assert names(choose_demotions([least, most, worth], 90, spare_queued=False)) == ["worth", "most", "least"]
+    # One that goes because it has the most is never exchanged for one that has less.
+    assert names(choose_demotions([least, most], 5, spare_queued=False)) == ["most"]
+    assert names(choose_demotions([least, candidate("far", 40, next_use=9)], 5, spare_queued=False)) == ["far"]
+
+
+@given(st.lists(st.integers(0, 50), max_size=40), st.integers(1, 60))
+def test_bundles_take_every_batch_once_in_order_and_are_worth_a_move_where_they_can(sizes, enough) -> None:
+    found = [sizes[some] for some in bundles(sizes, enough)]
+    assert [size for bundle in found for size in bundle] == sizes
+    assert all(bundle and (len(bundle) == 1 or sum(bundle[:-1]) < enough) for bundle in found)
+    # Whatever is less has a long batch, or nothing, behind it.
+    for bundle, following in pairwise([*found, [enough]]):
+        assert sum(bundle) >= enough or following[0] >= enough
 
 
 def test_batches_of_no_bytes_are_left_alone() -> None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bireme.operators.away import partitions_for
 from bireme.runtime.round_policy import How, blocks, how, round_bytes_max, tables_bytes_max, ways
 
 SIZES = st.lists(st.integers(0, 10_000), max_size=40)
@@ -50,3 +51,13 @@ def test_tables_leave_room_for_rounds() -> None:
     limit = 1 << 20
     assert tables_bytes_max(limit) + round_bytes_max(limit) < limit
     assert round_bytes_max(0) == 1
+
+
+@given(st.integers(0, 1 << 40), st.integers(1, 1 << 40))
+def test_a_build_side_as_large_as_expected_needs_no_cut_while_it_is_a_few_times_the_memory(
+    nbytes: int, memory: int
+) -> None:
+    count = partitions_for(nbytes, memory)
+    assert 16 <= count <= 64
+    # With a fifth of leeway, since partitions are hardly ever equal.
+    assert nbytes > 6 * memory or 1.2 * nbytes / count <= round_bytes_max(memory) + 1

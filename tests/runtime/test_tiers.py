@@ -16,12 +16,12 @@ from support.fake_stages import rows_batch
 from support.sim_loop import SimClock, SimLoop, SimThreads, simulate
 from support.small_dags import edge
 
-from bireme.data.batch import COLUMN_BYTES, Batch, measure
+from bireme.data.batch import COLUMN_BYTES, Batch, in_pieces, measure
 from bireme.data.ids import BatchId, QueryId
 from bireme.data.packed import pack_joined, unpack
 from bireme.data.record import record_batch
 from bireme.data.tier import Tier
-from bireme.errors import SpillCorrupt, StorageError
+from bireme.errors import EngineBug, SpillCorrupt, StorageError
 from bireme.observe.event import NO_CAUSE, Demoted, MoveFailed, Promoted
 from bireme.observe.recorder import Recorder
 from bireme.plan.physical import Take
@@ -109,7 +109,7 @@ def test_a_dictionary_that_batches_share_counts_once() -> None:
 class Scene:
     """One holder, one mover, and whatever faults the disk has."""
 
-    def __init__(self, loop: SimLoop, faults: DiskFaults, pinned: int) -> None:
+    def __init__(self, loop: SimLoop, faults: DiskFaults, pinned: int, take: Take = Take.STREAM) -> None:
         self.ledger = Ledger({Tier.DEVICE: 1 << 20, Tier.PINNED: pinned, Tier.DISK: 1_000})
         self.recorder = Recorder(100)
         self.spill = MemorySpill(faults=faults)
@@ -121,7 +121,7 @@ class Scene:
             recorder=self.recorder,
             clock=SimClock(loop),
         )
-        self.holder = BatchHolder(edge(1, (1,)), query=QueryId(1), takes=(Take.STREAM,), drop=self.mover.drop)
+        self.holder = BatchHolder(edge(1, (1,)), query=QueryId(1), takes=(take,), drop=self.mover.drop)
 
     def put(self, values: list[int]) -> Entry:
         content = rows_batch(values)
@@ -149,9 +149,9 @@ class Scene:
         assert (self.ledger.live, self.spill.bytes_used) == (0, 0)
 
 
-def scene(main: Callable[[Scene], Awaitable[Any]], *, pinned: int = 0, **faults: Any) -> None:
+def scene(main: Callable[[Scene], Awaitable[Any]], *, pinned: int = 0, take: Take = Take.STREAM, **faults: Any) -> None:
     async def whole(loop: SimLoop) -> None:
-        at = Scene(loop, DiskFaults(**faults), pinned)
+        at = Scene(loop, DiskFaults(**faults), pinned, take)
         await main(at)
         await at.end()
 
@@ -217,6 +217,70 @@ def test_moves_that_wait_for_their_turn_can_be_cancelled() -> None:
         assert [entry.batch.tier for entry in (first, second, third)] == [Tier.DISK, Tier.DEVICE, Tier.DISK]
 
     scene(main)
+
+
+@pytest.mark.parametrize(("pinned", "tier"), [(0, Tier.DISK), (2 * MIB, Tier.PINNED)])
+def test_batches_of_a_partition_go_down_as_one(pinned: int, tier: Tier) -> None:
+    async def main(at: Scene) -> None:
+        at.ledger.limits[Tier.DISK] = 1 << 20
+        for values in ([1, 2], [3], [4, 5, 6]):
+            at.put(values)
+        (run,) = at.holder.state.runs(Tier.DEVICE)
+        held = at.ledger.totals[Tier.DEVICE]
+        entry = at.holder.join(run, BatchId(next(IDS)))
+        assert (at.ledger.totals[Tier.DEVICE], at.ledger.live, entry.batch.nbytes) == (held, 1, held)
+        at.ledger.check()
+        at.holder.state.check()
+        assert await at.demote(entry) is None
+        assert (entry.batch.tier, at.ledger.totals[Tier.DEVICE]) == (tier, 0)
+        assert [event.pieces for _, event in at.recorder.events() if isinstance(event, Demoted)] == [3]
+        moves = at.mover.totals[Tier.DEVICE, tier]
+        assert (moves.count, moves.joined_count) == (1, 3)
+        await at.promote(entry)
+        assert entry.batch.content.column(0).to_pylist() == [1, 2, 3, 4, 5, 6]
+        assert at.holder.state.feeds[0].pop_part(0) == [entry]
+
+    scene(main, pinned=pinned, take=Take.PARTITION)
+
+
+def test_batches_whose_columns_have_other_names_cannot_be_one() -> None:
+    rows = rows_batch([1])
+    batches = [Batch(BatchId(next(IDS)), 1, 8, Tier.DEVICE, content) for content in (rows, rows.rename_columns(["s0"]))]
+    with pytest.raises(EngineBug, match="cannot be one"):
+        in_pieces(BatchId(next(IDS)), batches)
+
+
+def test_batches_that_could_not_go_down_as_one_are_there_in_pieces() -> None:
+    async def main(at: Scene) -> None:
+        at.put([1, 2])
+        at.put([3])
+        (run,) = at.holder.state.runs(Tier.DEVICE)
+        entry = at.holder.join(run, BatchId(next(IDS)))
+        assert await at.demote(entry) is not None
+        at.put([4])
+        (again,) = at.holder.state.runs(Tier.DEVICE)
+        entry = at.holder.join(again, BatchId(next(IDS)))
+        assert [piece.column(0).to_pylist() for piece in entry.batch.pieces] == [[1, 2], [3], [4]]
+        assert at.ledger.used(Tier.DEVICE, Use.BUFFER) == 0
+
+    scene(main, take=Take.PARTITION, full_at=0)
+
+
+def test_joining_takes_room_beside_the_pieces_for_as_long_as_the_move_lasts() -> None:
+    async def main(at: Scene) -> None:
+        at.ledger.limits[Tier.DISK] = 1 << 20
+        at.spill.scratch_bytes = 10
+        for _ in range(4):
+            at.put(list(range(100)))
+        (run,) = at.holder.state.runs(Tier.DEVICE)
+        entry = at.holder.join(run, BatchId(next(IDS)))
+        seen: set[int] = set()
+        at.ledger.changed = lambda: seen.add(at.ledger.used(Tier.DEVICE, Use.BUFFER))
+        assert await at.demote(entry) is None
+        assert max(seen) == 4 * 800 + 10
+        assert at.ledger.used(Tier.DEVICE, Use.BUFFER) == 0
+
+    scene(main, take=Take.PARTITION)
 
 
 @pytest.mark.parametrize("faults", [{"spill_write_fails": 1.0}, {"full_at": 0}])

@@ -23,7 +23,8 @@ from bireme.data.batch import Batch
 from bireme.data.packed import unpack
 from bireme.runtime.compute.executor import ComputeExecutor
 from bireme.runtime.compute.task import Result, Task, TaskKind
-from bireme.runtime.holder.state import Entry, Feed, HolderState
+from bireme.runtime.holder.feed import Feed
+from bireme.runtime.holder.state import Entry, HolderState
 from bireme.runtime.memory.ledger import Reservation, Use
 from bireme.runtime.memory.mover import Mover
 from bireme.runtime.pipeline import LivePipeline

@@ -233,6 +233,9 @@ class FakeStage:
     def postponed(self) -> Sequence[Postponed]:
         return ()
 
+    def leave(self, step: int) -> None:
+        raise AssertionError("nothing was postponed")
+
     def run_round(
         self, call: RoundCall, part: Round, batches: Sequence[pa.RecordBatch], sequence: int, slot: int, *, seen: bool
     ) -> Output:

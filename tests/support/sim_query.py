@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 import pytest
@@ -21,17 +22,22 @@ from bireme.observe.event import NO_CAUSE, Event
 from bireme.operators.stage_set import PipelineStages
 from bireme.plan.physical import Dag
 from bireme.runtime import next_inputs, pipeline
+from bireme.runtime.memory import executor
 from bireme.runtime.pipeline import LivePipeline
 from bireme.runtime.relief import tell_relievable
 from bireme.runtime.worker import Worker
+from bireme.storage import arrow_table
 from support.disk import DiskFaults, MemorySource, MemorySpill
 from support.join_cases import expected, rows_of
 from support.sim_loop import SimClock, SimLoop, SimThreads, simulate
 
+# Start and stop of low watermarks. With the second pair some batches of a partition wait, and are demoted as one.
+_LOW: Final = ((2e-7, 1e-7), (2e-5, 1e-7))
+
 
 class QueryRun:
     """One query; `ways` counts what became of it. Sinks of the classes `presses` are asked for memory at once, as often
-    as `eager` says; with `low` watermarks every batch that waits is demoted.
+    as `eager` says; with `low` watermarks every batch that waits is demoted, or all but a few of them.
     """
 
     presses: type | tuple[type, ...]
@@ -45,11 +51,12 @@ class QueryRun:
         self.query = query
         self.eager = eager
         self.ways: Counter[str] = Counter()
+        start, stop = _LOW[seed % 2] if low else (0.85, 0.65)
         self.config = Config(
             threads=rng.choice((1, 2, 3)),
             memory_bytes_max=1 << 28,
-            watermark_start=2e-7 if low else 0.85,
-            watermark_stop=1e-7 if low else 0.65,
+            watermark_start=start,
+            watermark_stop=stop,
             spill_folders=(Path("simulated"),),
             spill_bytes_max=1 << 30,
             edge_bytes_max=rng.choice((1, 500, 1 << 20)),
@@ -67,11 +74,15 @@ class QueryRun:
         """Runs it and compares its rows with DuckDB's."""
         session = bireme.connect(threads=2, backend=self.rng.choice(("native", "native", "reference")))
         try:
-            for name, table in self.tables.items():
-                session.register(name, table)
-            dag = session._planner.plan(session.sql(self.query)._plan)[1]
             with pytest.MonkeyPatch.context() as patch:
+                # Short chunks are splits of their own, so that there are several tasks.
+                patch.setattr(arrow_table, "_joined", list)
+                for name, table in self.tables.items():
+                    session.register(name, table)
+                dag = session._planner.plan(session.sql(self.query)._plan)[1]
                 patch.setattr(pipeline, "tell_relievable", self._press)
+                # Else low watermarks count no more once they were passed when nothing could be demoted.
+                patch.setattr(executor, "_TRIES_IN_MEMORY", 1 << 60)
                 if self.seed % 5 < 4:
                     # What is ended by its last input is not asked for memory any more.
                     patch.setattr(next_inputs, "_END_BYTES_MAX", 0)

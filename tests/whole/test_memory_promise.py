@@ -123,6 +123,18 @@ def test_sorts_larger_than_the_limit_keep_the_promise(text: str, tmp_path: Path)
     assert peak_of([text], tmp_path, in_files=True) <= LIMIT * 11 // 10 + PROCESS_BYTES
 
 
+# Many columns in many partitions: what describes a batch counts as much as what is in it.
+_WIDE = (
+    "select *, row_number() over (partition by l_orderkey order by l_linenumber) as place from lineitem",
+    "select * from lineitem join orders on l_orderkey = o_orderkey",
+)
+
+
+@pytest.mark.parametrize("text", _WIDE)
+def test_wide_rows_in_partitions_keep_the_promise(text: str, tmp_path: Path) -> None:
+    assert peak_of([text], tmp_path, in_files=True) <= LIMIT * 11 // 10 + PROCESS_BYTES
+
+
 def test_values_of_megabytes_keep_the_promise(tmp_path: Path) -> None:
     """An encoder has each of them several times."""
     (tmp_path / "tables").mkdir()

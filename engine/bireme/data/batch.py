@@ -6,12 +6,14 @@ or move a batch is in `runtime.holder`; how the copy is made, in `runtime.memory
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import pyarrow as pa
 
 from bireme.data.ids import BatchId
 from bireme.data.tier import Tier
+from bireme.errors import EngineBug
 from bireme.records import dataclass
 
 
@@ -19,8 +21,9 @@ from bireme.records import dataclass
 class Batch:
     """Rows on a tier.
 
-    `body` is a RecordBatch on DEVICE and what the tier's keeper gave elsewhere (pages, a spill ticket). `nbytes` is
-    the size as a RecordBatch, the same on every tier, because it says what bringing the batch up will need.
+    `body` is a RecordBatch on DEVICE, or a tuple of those whose rows it has, and what the tier's keeper gave elsewhere
+    (pages, a spill ticket). `nbytes` is the size as that, the same on every tier, because it says what bringing the
+    batch up will need.
     """
 
     id: BatchId
@@ -33,14 +36,36 @@ class Batch:
     def content(self) -> pa.RecordBatch:
         """The rows; only of a batch on DEVICE."""
         assert self.tier is Tier.DEVICE, f"{self} has no rows to compute on"
+        assert not isinstance(self.body, tuple), f"{self} is in pieces"
         record_batch: pa.RecordBatch = self.body
         return record_batch
+
+    @property
+    def pieces(self) -> tuple[pa.RecordBatch, ...]:
+        """The rows in order, in one record batch or several; only of a batch on DEVICE."""
+        return self.body if isinstance(self.body, tuple) else (self.content,)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its columns; only of a batch on DEVICE."""
+        return tuple(self.pieces[0].schema.names)
 
     def moved(self, tier: Tier, body: Any) -> Batch:
         return Batch(self.id, self.rows, self.nbytes, tier, body)
 
     def __repr__(self) -> str:
         return f"<Batch {self.id}: {self.rows} rows, {self.nbytes} B on {self.tier.name}>"
+
+
+def in_pieces(identity: BatchId, batches: Iterable[Batch]) -> Batch:
+    """The rows of several batches on DEVICE, of columns of the same names, as one batch; copies nothing."""
+    found = tuple(batches)
+    kinds = {batch.names for batch in found}
+    if len(kinds) > 1:
+        raise EngineBug(f"batches with columns {' and '.join(map(str, sorted(kinds)))} cannot be one")
+    pieces = tuple([piece for batch in found for piece in batch.pieces])
+    rows, nbytes = sum([batch.rows for batch in found]), sum([batch.nbytes for batch in found])
+    return Batch(identity, rows, nbytes, Tier.DEVICE, pieces)
 
 
 # What Arrow keeps of a column beside its bytes, and the allocator beside each of its buffers; 560 to 1,150 bytes with

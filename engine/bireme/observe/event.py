@@ -265,7 +265,8 @@ class PartitionRanked(NamedTuple):
 
 class Demoted(NamedTuple):
     """`nbytes` in memory take `stored_bytes` on the lower tier; `why` says for whom room was made. On disk, `packing`
-    says whether they are compressed, which took `compress_seconds` of a processor, or why not.
+    says whether they are compressed, which took `compress_seconds` of a processor, or why not. The batch was joined
+    from so many `pieces` on its way.
     """
 
     query: QueryId
@@ -279,6 +280,7 @@ class Demoted(NamedTuple):
     why: str
     packing: str = ""
     compress_seconds: float = 0.0
+    pieces: int = 1
     cause: EventId = NO_CAUSE
 
 

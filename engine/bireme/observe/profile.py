@@ -233,12 +233,11 @@ class Profile:
 
     def _demoted(self, event: events.Demoted) -> None:
         into = self.edge(event.edge)
-        into.moves[event.source, event.target].add(event.nbytes, event.stored_bytes, event.seconds)
+        moves = into.moves[event.source, event.target]
+        moves.add(event.nbytes, event.stored_bytes, event.seconds, pieces=event.pieces)
         into.reasons[event.why] += 1
         if event.compress_seconds:
-            into.moves[event.source, event.target].add_compressed(
-                event.nbytes, event.stored_bytes, event.compress_seconds
-            )
+            moves.add_compressed(event.nbytes, event.stored_bytes, event.compress_seconds)
         elif event.packing:
             into.uncompressed[event.packing] += 1
 
@@ -371,7 +370,7 @@ def _moves(source: Tier, target: Tier, moves: Moves) -> str:
     stored = "" if moves.stored_bytes == moves.nbytes else f" ({format_bytes(moves.stored_bytes)} there)"
     text = (
         f"{source.name} to {target.name} {moves.count} batches, {format_bytes(moves.nbytes)}{stored} "
-        f"in {format_seconds(moves.seconds)}"
+        f"in {format_seconds(moves.seconds)}{f', {moves.joined_count} short ones joined' if moves.joined_count else ''}"
     )
     if moves.compressed_count:
         text += (

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from bireme.backends.base import Kernels, KeyFilter
 from bireme.data import arrays
-from bireme.data.hash_range import partitions_of
+from bireme.data.hash_range import ALL_HASHES, HashRange, partitions_of
 from bireme.data.record import compact, with_own_dictionaries
 from bireme.data.schema import Schema
 from bireme.errors import Unsupported
@@ -25,8 +25,11 @@ from bireme.operators.base import Aside, Emission
 from bireme.plan.expr import Column, Expr
 from bireme.plan.physical import BuildSink
 
-# Enough for a build side of about twice the memory limit, at an eighth of it for each partition.
-PARTITIONS: Final = 16
+# Enough for a build side of about twice the memory limit, at an eighth of it for each partition. More are made where
+# more is expected: to cut a partition later costs writing and reading it, and the rows of streams with it, once more.
+_PARTITIONS_MIN: Final = 16
+_PARTITIONS_MAX: Final = 64
+_PARTITIONS_IN_MEMORY: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,12 @@ class Away:
     @property
     def can_cut(self) -> bool:
         return self.hashed > 0
+
+
+def partitions_for(nbytes: int, memory_bytes: int) -> int:
+    """Into how many partitions a build side goes of which so many bytes are expected."""
+    wanted = -(-_PARTITIONS_IN_MEMORY * nbytes // max(1, memory_bytes))
+    return max(_PARTITIONS_MIN, min(_PARTITIONS_MAX, wanted))
 
 
 def hashed_keys(sink: BuildSink, kernels: Kernels, keys: pa.RecordBatch) -> int:
@@ -87,26 +96,26 @@ class Cutter:
         return partitions_of(arrays.to_numpy(self._kernels.hash_rows(keys, range(self._count))), partitions)
 
     def parts(
-        self, batch: pa.RecordBatch, keys: pa.RecordBatch, partitions: int
+        self, batch: pa.RecordBatch, keys: pa.RecordBatch, partitions: int, within: HashRange = ALL_HASHES
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The rows of each partition that has some."""
+        """The rows of each of the partitions of a range that has some."""
         if self._count == 0 or partitions == 1:
             if batch.num_rows:
                 yield 0, compact(batch)
             return
         batch = with_own_dictionaries(batch)
         if len(self._places) < self._count:
-            yield from self.finer(batch, keys, first=0, count=partitions, partitions=partitions)
+            yield from self._by_numbers(batch, keys, partitions, within)
             return
-        for index, part in enumerate(self._kernels.partition(batch, self._places, partitions)):
+        for index, part in enumerate(self._kernels.partition(batch, self._places, partitions, within)):
             if part.num_rows:
                 yield index, compact(part)
 
-    def finer(
-        self, batch: pa.RecordBatch, keys: pa.RecordBatch, *, first: int, count: int, partitions: int
+    def _by_numbers(
+        self, batch: pa.RecordBatch, keys: pa.RecordBatch, count: int, within: HashRange
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The rows of each of `count` partitions from `first`, of `partitions`; all rows are in one of them."""
-        chosen = self.numbers(keys, partitions) - np.uint64(first)
+        first = within.part(0, count)
+        chosen = self.numbers(keys, first.total) - np.uint64(first.number)
         order = np.argsort(chosen, kind="stable")
         ends = np.searchsorted(chosen[order], np.arange(count + 1, dtype=np.uint64))
         for index in range(count):

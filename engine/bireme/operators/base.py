@@ -282,6 +282,10 @@ class Stage(Protocol):
         """
         ...
 
+    def leave(self, step: int) -> None:
+        """From now on rows go on from `step` only, in rounds: what it and those before it keep may go. On the loop."""
+        ...
+
     def run_round(
         self, call: RoundCall, part: Round, batches: Sequence[pa.RecordBatch], sequence: int, slot: int, *, seen: bool
     ) -> Output:

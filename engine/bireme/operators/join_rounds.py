@@ -6,7 +6,7 @@ UNLOAD. What the calls mean is in `base`; when they come, and what is cut or don
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from bireme.backends.base import Kernels
 from bireme.data import arrays
+from bireme.data.hash_range import HashRange
 from bireme.data.record import record_batch, slices
 from bireme.data.schema import Schema
 from bireme.errors import EngineBug
@@ -26,6 +27,7 @@ from bireme.operators.filter_project import KeyColumns
 from bireme.operators.hash_join import HashJoin, Matcher
 from bireme.operators.join_keys import BuildKeys
 from bireme.operators.partial_join import InPart, part_join
+from bireme.operators.parts import gathered
 from bireme.operators.states import BuiltTable, QueryStates
 from bireme.plan.expr import Expr
 from bireme.plan.physical import BuildRows, MatchSink, Pipeline, ProbeStep, UnmatchedSource
@@ -164,8 +166,8 @@ class JoinRounds:
         del self._loaded[part.number]
         return emissions
 
-    def cut(self, call: RoundCall, part: Round, batch: pa.RecordBatch) -> list[Emission]:
-        """The rows of a partition by finer partitions."""
+    def cut(self, call: RoundCall, part: Round, batches: Sequence[pa.RecordBatch]) -> list[Emission]:
+        """Rows of a partition by finer partitions."""
         if part.cut is None:
             raise EngineBug(f"{part} is to be cut into nothing")
         waiting = self._waiting[part.postponed.step]
@@ -173,12 +175,17 @@ class JoinRounds:
         exprs, schema = (waiting.away.sink.keys, waiting.away.schema) if is_build else (waiting.keys, waiting.schema)
         target = part.cut.build if is_build else part.cut.stream
         made = BuildKeys if is_build else KeyColumns
-        keys = made(exprs, schema, self.kernels, self.states).run(batch)
-        count = target.partitions
-        parts = Cutter(exprs, waiting.away.hashed, self.kernels).finer(
-            batch, keys, first=part.partition * count, count=count, partitions=part.partitions * count
+        keys = made(exprs, schema, self.kernels, self.states)
+        cutter, within = Cutter(exprs, waiting.away.hashed, self.kernels), HashRange(part.partition, part.partitions)
+        pieces = (
+            piece for batch in batches for piece in cutter.parts(batch, keys.run(batch), target.partitions, within)
         )
-        return [Emission(target, index, piece) for index, piece in parts]
+        return [Emission(target, index, piece) for index, piece in gathered(pieces, self.kernels)]
+
+
+def past_step(batches: Iterable[pa.RecordBatch], aside: list[Emission]) -> Iterable[pa.RecordBatch]:
+    """In place of a step that rounds are past, whose table may be gone."""
+    raise EngineBug("rows came to a step that rounds are past")
 
 
 def wanted_rows(

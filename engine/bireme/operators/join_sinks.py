@@ -63,8 +63,11 @@ class Match(Unrelieved):
 class Build(Unrelieved):
     """Makes a join table from all batches of the build side."""
 
-    def __init__(self, sink: BuildSink, schema: Schema, kernels: Kernels, states: QueryStates, slots: int) -> None:
+    def __init__(
+        self, sink: BuildSink, schema: Schema, kernels: Kernels, states: QueryStates, slots: int, bytes_expected: int
+    ) -> None:
         self._sink = sink
+        self._bytes_expected = bytes_expected
         self._schema = schema
         self._kernels = kernels
         self._states = states
@@ -115,7 +118,9 @@ class Build(Unrelieved):
         from bireme.operators.spilled_build import SpilledBuild
 
         chunks = self._build.give_back()
-        self._spilled = SpilledBuild(self._sink, self._schema, self._keys, self._kernels, self._states, chunks)
+        self._spilled = SpilledBuild(
+            self._sink, self._schema, self._keys, self._kernels, self._states, chunks, self._bytes_expected
+        )
         return self._spilled.group_count
 
     def relieve(self, part: int) -> list[Emission]:

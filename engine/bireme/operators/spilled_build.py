@@ -18,7 +18,7 @@ from bireme.data import arrays
 from bireme.data.batch import measure
 from bireme.data.record import empty
 from bireme.data.schema import Schema
-from bireme.operators.away import PARTITIONS, Away, Cutter, hashed_keys, is_plain_in
+from bireme.operators.away import Away, Cutter, hashed_keys, is_plain_in, partitions_for
 from bireme.operators.base import Aside, Emission
 from bireme.operators.build_table import STEP_BYTES, bytes_to_build
 from bireme.operators.join_keys import BuildKeys
@@ -70,10 +70,11 @@ class SpilledBuild:
 
     def __init__(
         self, sink: BuildSink, schema: Schema, keys: BuildKeys, kernels: Kernels, states: QueryStates,
-        chunks: Sequence[Chunk],
+        chunks: Sequence[Chunk], bytes_expected: int,
     ) -> None:  # fmt: skip
         count = hashed_keys(sink, kernels, keys.run(empty(schema)))
-        partitions = PARTITIONS if count else 1
+        self._bytes, self._rows = _size(chunks)
+        partitions = partitions_for(max(bytes_expected, self._bytes), states.memory_bytes) if count else 1
         self._sink = sink
         self._schema = schema
         self._keys = keys
@@ -90,7 +91,6 @@ class SpilledBuild:
         self._seen = kernels.key_filter_build(states.memory_bytes // _FILTERS_IN_MEMORY) if has_filter else None
         self._key_filter: KeyFilter | None = None
         self._leaving: list[tuple[int, list[Chunk]]] = []
-        self._bytes, self._rows = _size(chunks)
 
     @property
     def nbytes(self) -> int:

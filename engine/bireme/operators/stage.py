@@ -21,7 +21,7 @@ from bireme.operators.base import NOTHING, Emission, Output, Postponed, Relievab
 from bireme.operators.filter_project import FilterProject
 from bireme.operators.group import Group
 from bireme.operators.hash_join import HashJoin
-from bireme.operators.join_rounds import JoinRounds, wanted_rows
+from bireme.operators.join_rounds import JoinRounds, past_step, wanted_rows
 from bireme.operators.join_sinks import Build, Match
 from bireme.operators.key_ranges import RangeCuts
 from bireme.operators.limit import Limit
@@ -93,8 +93,7 @@ class PipelineStage:
         self._first_move = 0
         self._notes: list[str] = []
         self._noted: set[str] = set()
-        # Of `end`: the parts that are left, and what the others gave.
-        self._unended: deque[int] | None = None
+        self._unended: deque[int] | None = None  # of `end`: the parts that are left, and what the others gave
         self._ended: list[Emission] = []
         self._fan_out = 1
         self._has_unknown_rows = False
@@ -131,7 +130,7 @@ class PipelineStage:
         if self._bound is None and self._limit is None:
             # Nothing that becomes of a batch would save reading the next one.
             batches = longer(batches)
-        output = self._run(batches, place, slot)
+        output = self._run_from(0, batches, [], place, slot)
         output.scanned = total(counts)
         return output
 
@@ -152,7 +151,7 @@ class PipelineStage:
         elif isinstance(source, UnmatchedSource):
             batches = [self._build_rows(source)]
         joins = len(batches) > 1 and self._goes_batch_by_batch
-        return self._run(longer(batches) if joins else batches, sequence, slot)
+        return self._run_from(0, longer(batches) if joins else batches, [], sequence, slot)
 
     def can_cut(self) -> bool:
         return self._cuts is not None and self._cuts.can_cut
@@ -213,9 +212,6 @@ class PipelineStage:
         steps = self._pipeline.steps
         return not steps or not isinstance(steps[0], MergeGroupsStep | SortStep | WindowStep)
 
-    def _run(self, batches: Iterable[pa.RecordBatch], sequence: int, slot: int) -> Output:
-        return self._run_from(0, batches, [], sequence, slot)
-
     def _run_from(
         self, move: int, batches: Iterable[pa.RecordBatch], aside: list[Emission], sequence: int, slot: int
     ) -> Output:
@@ -235,6 +231,10 @@ class PipelineStage:
     def postponed(self) -> Sequence[Postponed]:
         return self._rounds.postponed()
 
+    def leave(self, step: int) -> None:
+        last = step - self._first_move
+        self._moves = [past_step if place <= last else move for place, move in enumerate(self._moves)]
+
     def run_round(
         self, call: RoundCall, part: Round, batches: Sequence[pa.RecordBatch], sequence: int, slot: int, *, seen: bool
     ) -> Output:
@@ -246,7 +246,7 @@ class PipelineStage:
             case RoundCall.UNLOAD:
                 return self._output(self._rounds.unload(part))
             case RoundCall.CUT_BUILD | RoundCall.CUT_STREAM:
-                return self._output([each for batch in batches for each in self._rounds.cut(call, part, batch)])
+                return self._output(self._rounds.cut(call, part, batches))
         aside: list[Emission] = []
         joined = (piece for batch in longer(batches) for piece in self._rounds.resume(part, batch, seen, aside))
         if part.postponed.step >= len(self._pipeline.steps):
@@ -336,7 +336,7 @@ class PipelineStage:
                 waiting = self._rounds.aside_of(len(self._pipeline.steps))
                 return Match(sink, schema, self._kernels, self._states, waiting)
             case BuildSink() as sink:
-                return Build(sink, schema, self._kernels, self._states, slots)
+                return Build(sink, schema, self._kernels, self._states, slots, self._pipeline.hint.bytes_expected)
             case ScalarSink() as sink:
                 return KeepScalar(sink, schema, self._states)
 

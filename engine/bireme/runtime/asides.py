@@ -17,7 +17,8 @@ from bireme.operators.base import Aside
 from bireme.plan.hint import Hint
 from bireme.plan.physical import Edge, Take
 from bireme.runtime.holder.batch_holder import BatchHolder
-from bireme.runtime.holder.state import Entry, Feed
+from bireme.runtime.holder.feed import Feed
+from bireme.runtime.holder.state import Entry
 
 if TYPE_CHECKING:
     from bireme.runtime.graph import Graph

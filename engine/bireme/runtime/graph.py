@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
 from bireme.data.ids import BatchId, EdgeId, PipelineId, QueryId, TaskId
@@ -23,11 +23,12 @@ from bireme.plan.physical import Dag, Edge, EdgeSource, Take
 from bireme.runtime.asides import Asides
 from bireme.runtime.compute.policy import distances_to_result, rank
 from bireme.runtime.holder.batch_holder import BatchHolder
-from bireme.runtime.holder.state import Entry, Feed
+from bireme.runtime.holder.feed import Feed
+from bireme.runtime.holder.state import Entry
 from bireme.runtime.opening import open_pipeline
 from bireme.runtime.pipeline import LivePipeline, Phase
 from bireme.runtime.services import Services
-from bireme.runtime.table_lives import TableLives
+from bireme.runtime.table_lives import Spent, TableLives
 
 
 class Graph:
@@ -219,7 +220,15 @@ class Graph:
                 self.touch(self.pipelines[consumer])
         self.touch_source(pipeline)
         self.asides.ended(pipeline.pipeline.id)
-        for table, maker in self._tables.ended(pipeline.pipeline.id):
+        self._free_tables(self._tables.ended(pipeline.pipeline.id))
+
+    def passed(self, pipeline: LivePipeline, step: int) -> None:
+        """No row comes to the steps of a pipeline up to `step` any more."""
+        pipeline.stage.leave(step)
+        self._free_tables(self._tables.passed(pipeline.pipeline.id, step))
+
+    def _free_tables(self, spent: Iterable[Spent]) -> None:
+        for table, maker in spent:
             costs = self.pipelines[maker].costs
             self.stages.free_table(table)
             if costs.state_bytes:

@@ -14,7 +14,8 @@ from bireme.units import KIB, MIB
 
 if TYPE_CHECKING:
     from bireme.runtime.holder.batch_holder import BatchHolder
-    from bireme.runtime.holder.state import Entry, Feed
+    from bireme.runtime.holder.feed import Feed
+    from bireme.runtime.holder.state import Entry
     from bireme.runtime.pipeline import LivePipeline
 
 # A run of batches ends with the one that brings it to so many rows.

@@ -19,7 +19,8 @@ from bireme.operators.base import Output, RankedStage, ordered_parts
 from bireme.runtime.compute.policy import arranged_bytes, first_ranges_of, ordered_ranges_of
 from bireme.runtime.compute.task import Result, Task, TaskKind
 from bireme.runtime.holder.batch_holder import BatchHolder
-from bireme.runtime.holder.state import Entry, Feed
+from bireme.runtime.holder.feed import Feed
+from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.ledger import Reservation
 from bireme.runtime.partition_cut import Cut, Part, is_alike, put_back, some_of, task_over
 

@@ -11,7 +11,8 @@ from bireme.data.hash_range import HashRange
 from bireme.observe.event import PartitionCut
 from bireme.runtime.compute.task import Result, Task, TaskKind
 from bireme.runtime.holder.batch_holder import BatchHolder
-from bireme.runtime.holder.state import Entry, Feed
+from bireme.runtime.holder.feed import Feed
+from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.ledger import Reservation
 from bireme.runtime.outputs import batch_of
 

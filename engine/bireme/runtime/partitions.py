@@ -20,7 +20,8 @@ from bireme.plan.physical import SortStep
 from bireme.runtime.compute.policy import partition_share, parts_of, range_share
 from bireme.runtime.compute.task import Result, Task, TaskKind
 from bireme.runtime.holder.batch_holder import BatchHolder
-from bireme.runtime.holder.state import Entry, Feed
+from bireme.runtime.holder.feed import Feed
+from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.ledger import Reservation
 from bireme.runtime.partition_by_rank import PartitionByRank
 from bireme.runtime.partition_cut import Cut, Part, put_back, some_of, task_over

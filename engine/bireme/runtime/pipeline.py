@@ -31,7 +31,8 @@ from bireme.plan.physical import (
 from bireme.runtime.compute.task import Result, SplitInput, Task, TaskKind
 from bireme.runtime.costs import Costs
 from bireme.runtime.holder.batch_holder import BatchHolder
-from bireme.runtime.holder.state import Entry, Feed
+from bireme.runtime.holder.feed import Feed
+from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.ledger import Reservation
 from bireme.runtime.next_inputs import batch_task, next_batches, run_is_due, split_task
 from bireme.runtime.outputs import keep_columns, note_dropped, put_nothing, put_outputs

@@ -19,6 +19,12 @@ _UNDIVIDED: Final = 0.75
 _TABLES_SHARE: Final = 0.7
 
 
+# Of the memory limit: rows that one task cuts, and rows that one task joins. What becomes of them is there beside them,
+# in as many tasks as there are slots; joined rows are mostly longer, and whoever reads on should find them in memory.
+_CUT_SHARE: Final = 1 / 16
+_JOINED_SHARE: Final = 1 / 32
+
+
 class How(Enum):
     """What becomes of a partition."""
 
@@ -36,6 +42,16 @@ def tables_bytes_max(limit: int) -> int:
 def round_bytes_max(limit: int) -> int:
     """Bytes of build rows that rounds may have in tables at once."""
     return max(1, int(limit * _SHARE))
+
+
+def cut_bytes_max(limit: int) -> int:
+    """Up to how many bytes of batches, or a batch, a task cuts into finer partitions."""
+    return int(limit * _CUT_SHARE)
+
+
+def joined_bytes_max(limit: int) -> int:
+    """The same for a task that joins rows of a stream."""
+    return int(limit * _JOINED_SHARE)
 
 
 def how(*, build_bytes: int, cut_bytes: int, cuts: int, can_cut: bool, bytes_max: int) -> How:

@@ -20,7 +20,7 @@ from bireme.operators.base import Aside, Cut, Postponed, Round, RoundCall
 from bireme.runtime.compute.task import RoundWork, Task, TaskKind
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.state import Entry
-from bireme.runtime.round_policy import How, blocks, how, round_bytes_max, ways
+from bireme.runtime.round_policy import How, blocks, cut_bytes_max, how, joined_bytes_max, round_bytes_max, ways
 
 if TYPE_CHECKING:
     from bireme.runtime.pipeline import LivePipeline
@@ -149,7 +149,9 @@ class Rounds:
                     return True
                 if not self._steps:
                     return False
-                self._pairs.extend(self._pairs_of(self._steps.popleft()))
+                following = self._steps.popleft()
+                self._live.graph.passed(self._live, following.step)
+                self._pairs.extend(self._pairs_of(following))
                 continue
             under = self._begun(self._pairs.popleft())
             if under.has_phase(self._soon):
@@ -157,8 +159,12 @@ class Rounds:
         return True
 
     @property
+    def _limit(self) -> int:
+        return self._live.graph.ledger.limits[Tier.DEVICE]
+
+    @property
     def _bytes_max(self) -> int:
-        return round_bytes_max(self._live.graph.ledger.limits[Tier.DEVICE])
+        return round_bytes_max(self._limit)
 
     def _may_begin(self) -> bool:
         """Whether one more pair fits beside those under way."""
@@ -225,10 +231,10 @@ class Rounds:
     def _joined(self, pair: _Pair) -> Iterator[list[RoundWork]]:
         part = Round(next(self._numbers), pair.postponed, pair.partition, pair.partitions)
         if pair.postponed.build is None:
-            yield list(_resumes(part, pair.stream))
+            yield list(self._resumes(part, pair.stream))
             return
         yield [RoundWork(RoundCall.LOAD, part, pair.build.holder, pair.build.entries)]
-        yield list(_resumes(part, pair.stream))
+        yield list(self._resumes(part, pair.stream))
         yield [RoundWork(RoundCall.UNLOAD, part)]
 
     def _looped(self, pair: _Pair) -> Iterator[list[RoundWork]]:
@@ -241,7 +247,7 @@ class Rounds:
                 after = Aside(f"{pair.postponed.stream.name}, after round {number}", 2, (self._live.pipeline.id,))
             part = Round(number, pair.postponed, pair.partition, pair.partitions, True, after)
             yield [RoundWork(RoundCall.LOAD, part, pair.build.holder, pair.build.entries[block])]
-            yield list(_resumes(part, stream, is_loop=place > 0))
+            yield list(self._resumes(part, stream, is_loop=place > 0))
             yield [RoundWork(RoundCall.UNLOAD, part)]
             stream = self._taken(after)
             if not stream.entries and not pair.postponed.is_tracked:
@@ -254,8 +260,8 @@ class Rounds:
         cut = Cut(Aside(f"{name}: build rows", count, readers), Aside(f"{name}: rows", count, readers))
         part = Round(number, pair.postponed, pair.partition, pair.partitions, cut=cut)
         yield [
-            *[RoundWork(RoundCall.CUT_BUILD, part, pair.build.holder, (entry,)) for entry in pair.build.entries],
-            *[RoundWork(RoundCall.CUT_STREAM, part, pair.stream.holder, (entry,)) for entry in pair.stream.entries],
+            *self._cuts(RoundCall.CUT_BUILD, part, pair.build),
+            *self._cuts(RoundCall.CUT_STREAM, part, pair.stream),
         ]
         first, partitions = pair.partition * count, pair.partitions * count
         sides = [(self._taken(cut.build, place), self._taken(cut.stream, place)) for place in range(count)]
@@ -265,18 +271,25 @@ class Rounds:
             if build.entries or stream.entries
         )
 
+    def _cuts(self, call: RoundCall, part: Round, side: _Side) -> Iterator[RoundWork]:
+        """Works over some batches each, so that what is cut off them is not short."""
+        for some in blocks([entry.batch.nbytes for entry in side.entries], cut_bytes_max(self._limit)):
+            if side.entries:
+                yield RoundWork(call, part, side.holder, side.entries[some])
 
-def _resumes(part: Round, side: _Side, *, is_loop: bool = False) -> Iterator[RoundWork]:
-    """Works over the rows of a stream, some batches each; of a block loop by what was seen of them."""
-    batches: list[Entry] = []
-    for entry in side.entries:
-        rows = sum([each.batch.rows for each in batches])
-        if batches and (rows + entry.batch.rows > _TASK_ROWS or entry.partition != batches[0].partition):
+    def _resumes(self, part: Round, side: _Side, *, is_loop: bool = False) -> Iterator[RoundWork]:
+        """Works over the rows of a stream, some batches each; of a block loop by what was seen of them."""
+        batches: list[Entry] = []
+        rows, nbytes, bytes_max = 0, 0, joined_bytes_max(self._limit)
+        for entry in side.entries:
+            rows, nbytes = rows + entry.batch.rows, nbytes + entry.batch.nbytes
+            is_much = rows > _TASK_ROWS or nbytes > bytes_max
+            if batches and (is_much or entry.partition != batches[0].partition):
+                yield _resume(part, side, batches, is_loop)
+                batches, rows, nbytes = [], entry.batch.rows, entry.batch.nbytes
+            batches.append(entry)
+        if batches:
             yield _resume(part, side, batches, is_loop)
-            batches = []
-        batches.append(entry)
-    if batches:
-        yield _resume(part, side, batches, is_loop)
 
 
 def _resume(part: Round, side: _Side, entries: Iterable[Entry], is_loop: bool) -> RoundWork:

@@ -12,13 +12,14 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
 from itertools import count
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bireme.backends import allowance
 from bireme.clock import Clock, MonotonicClock
 from bireme.config import Config
 from bireme.data.batch import Batch
 from bireme.data.ids import QueryId
+from bireme.data.record import joined
 from bireme.data.tier import Tier
 from bireme.errors import EngineBug
 from bireme.observe.moves import Moves
@@ -35,7 +36,7 @@ from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.executor import MemoryExecutor
 from bireme.runtime.memory.footprint import Footprint, Quota, share_of
 from bireme.runtime.memory.ledger import Ledger, Use
-from bireme.runtime.memory.mover import Mover
+from bireme.runtime.memory.mover import Joined, Mover
 from bireme.runtime.memory.pinned_pool import PinnedPool
 from bireme.runtime.memory.room import Purpose, Room, Waits
 from bireme.runtime.pipeline import LivePipeline
@@ -54,6 +55,9 @@ __all__ = ["ResultStream", "Worker", "WorkerStatistics"]
 
 T = TypeVar("T")
 MakeThreads = Callable[[str, int], Threads]
+
+# An edge whose readers have enough to do holds up to such a part of the memory: more would be spilled, and read again.
+_EDGES_IN_MEMORY: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ class Worker:
 
     It owns neither `source`, `spill` nor `transport`: whoever made them closes them, after the worker. Without a
     transport it has no peers. `quota` limits what the backend's kernels keep of memory for reuse, `meter` measures
-    what they take.
+    what they take; `joined` makes one batch of several.
     """
 
     def __init__(
@@ -98,6 +102,7 @@ class Worker:
         transport: Transport | None = None,
         quota: Quota | None = None,
         meter: Meter | None = None,
+        joined: Joined = joined,
     ) -> None:
         self.config = config
         self.clock: Clock = clock if clock is not None else MonotonicClock()
@@ -126,6 +131,7 @@ class Worker:
         self._spill = spill
         self._make_threads = threads
         self._transport = transport
+        self._joined = joined
         self._meter: Meter = Unmetered() if meter is None else meter
         self._queries: dict[QueryId, Query] = {}
         self._query_ids = count(1)
@@ -194,6 +200,7 @@ class Worker:
             ledger=self.ledger,
             recorder=self.recorder,
             clock=self.clock,
+            joined=self._joined,
         )
         self.memory = MemoryExecutor(
             self.room,
@@ -204,6 +211,7 @@ class Worker:
             recorder=self.recorder,
             watermark_start=config.watermark_start,
             watermark_stop=config.watermark_stop,
+            batch_ids=self._batch_ids,
         )
         self.compute = ComputeExecutor(
             slots=config.threads,
@@ -294,7 +302,7 @@ class Worker:
                 query=QueryId(next(self._query_ids)),
                 services=self,
                 slots=self.config.threads,
-                edge_bytes_max=self.config.edge_bytes_max,
+                edge_bytes_max=min(self.config.edge_bytes_max, self.config.memory_bytes_max // _EDGES_IN_MEMORY),
                 result_bytes_max=self.config.result_bytes_max,
                 batch_ids=self._batch_ids,
             )

@@ -84,7 +84,7 @@ def _memory_of(config: Config) -> tuple[Quota | None, Meter | None]:
 class House:
     """A worker and what it reads from and spills to, opened and closed together on the loop."""
 
-    def __init__(self, config: Config, reader: RangeReader | None) -> None:
+    def __init__(self, config: Config, reader: RangeReader | None, kernels: Kernels) -> None:
         self._source = LocalByteSource(reader=reader)
         self._spill = LocalSpillStore(
             config.spill_folders,
@@ -94,7 +94,9 @@ class House:
             compression=Compression(config.spill_compression),
         )
         quota, meter = _memory_of(config)
-        self._worker = Worker(config, source=self._source, spill=self._spill, quota=quota, meter=meter)
+        self._worker = Worker(
+            config, source=self._source, spill=self._spill, quota=quota, meter=meter, joined=kernels.joined
+        )
 
     async def open(self) -> Worker:
         await self._worker.start()

@@ -85,7 +85,7 @@ class Session:
         self._limits = RunLimits(config.threads, config.memory_bytes_max)
         self._planner = Planner(self._tables, self._kernels, config)
         self._loop = LoopThread("bireme-loop")
-        self._house = House(config, range_reader_of(config.backend))
+        self._house = House(config, range_reader_of(config.backend), self._kernels)
         try:
             self._worker = self._loop.wait(self._house.open())
         except BaseException:

@@ -323,7 +323,7 @@ class ComputeExecutor:
                 holder.state.lease(entry)
         else:
             await self._promote(holder, task.entries, grant)
-        return [entry.batch.content for entry in task.entries]
+        return [piece for entry in task.entries for piece in entry.batch.pieces]
 
     async def _promote(self, holder: BatchHolder, entries: Sequence[Entry], grant: Reservation) -> None:
         leased: list[Entry] = []

@@ -11,12 +11,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bireme.data.batch import Batch
+from bireme.data.batch import Batch, in_pieces
 from bireme.data.ids import BatchId, QueryId
 from bireme.data.tier import Tier
 from bireme.errors import EngineBug
 from bireme.plan.physical import Edge, Take
-from bireme.runtime.holder.state import Access, Entry, Feed, HolderState
+from bireme.runtime.holder.feed import Feed, Run
+from bireme.runtime.holder.state import Access, Entry, HolderState
 from bireme.runtime.memory.ledger import Reservation
 from bireme.units import format_bytes
 
@@ -141,6 +142,15 @@ class BatchHolder:
         self._wake(self._takers)
 
     # --------------------------------------------------------------------------------- leases and moves
+
+    def join(self, run: Run, identity: BatchId) -> Entry:
+        """One batch, in pieces, in place of those of a run of a part on DEVICE."""
+        batch = in_pieces(identity, [entry.batch for entry in run.entries])
+        first, *others = [self._reservations.pop(entry.batch.id) for entry in run.entries]
+        for other in others:
+            first.absorb(other)
+        self._reservations[identity] = first
+        return self.state.join(run, batch)
 
     async def wait_moved(self, entry: Entry) -> None:
         """Waits while a mover has `entry`."""

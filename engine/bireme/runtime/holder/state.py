@@ -11,9 +11,9 @@ producers' inputs, and of each input's outputs, whatever the order in which they
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
+from itertools import groupby
 from typing import Final
 
 from bireme.data.batch import Batch
@@ -21,6 +21,7 @@ from bireme.data.ids import BatchId
 from bireme.data.tier import Tier
 from bireme.errors import EngineBug
 from bireme.plan.physical import Take
+from bireme.runtime.holder.feed import Feed, Run
 
 
 class Access(Enum):
@@ -40,6 +41,7 @@ class Step(Enum):
     LAST_RETURNED = "returned by its last reader"
     MOVE_STARTED = "chosen for a move"
     MOVE_ENDED = "moved"
+    JOINED = "made part of another"
     FREED = "freed"
 
 
@@ -47,6 +49,7 @@ TRANSITIONS: Final = {
     (Access.IDLE, Step.LEASED): Access.SHARED,
     (Access.IDLE, Step.MOVE_STARTED): Access.EXCLUSIVE,
     (Access.IDLE, Step.FREED): Access.GONE,
+    (Access.IDLE, Step.JOINED): Access.GONE,
     (Access.SHARED, Step.LEASED): Access.SHARED,
     (Access.SHARED, Step.RETURNED): Access.SHARED,
     (Access.SHARED, Step.LAST_RETURNED): Access.IDLE,
@@ -55,14 +58,17 @@ TRANSITIONS: Final = {
 
 
 class Entry:
-    """One batch on an edge. `place` is its position among all that reached the feeds, or -1 before."""
+    """One batch on an edge. `place` is its position among all that reached the feeds, or -1 before; `kind` is a number
+    for the names of its columns, or -1 while nobody has asked.
+    """
 
-    __slots__ = ("access", "batch", "partition", "place", "readers", "unread")
+    __slots__ = ("access", "batch", "kind", "partition", "place", "readers", "unread")
 
     def __init__(self, batch: Batch, partition: int, feeds: int) -> None:
         self.batch = batch
         self.partition = partition
         self.place = -1
+        self.kind = -1
         self.access = Access.IDLE
         self.readers = 0
         self.unread = feeds
@@ -75,58 +81,6 @@ class Entry:
         if after is None:
             raise EngineBug(f"{self!r} cannot be {step.value}")
         self.access = after
-
-
-class Feed:
-    """One consumer's queue: by batch for STREAM and SERIAL, by partition, at the end, for PARTITION."""
-
-    __slots__ = ("closed", "parts", "queue", "take", "waiting")
-
-    def __init__(self, take: Take, partitions: int) -> None:
-        self.take = take
-        self.queue: deque[Entry] = deque()
-        self.parts: list[list[Entry]] = [[] for _ in range(partitions)] if take is Take.PARTITION else []
-        self.closed = False
-        self.waiting = 0
-
-    def push(self, entry: Entry) -> None:
-        self.waiting += 1
-        if self.take is Take.PARTITION:
-            self.parts[entry.partition].append(entry)
-        else:
-            self.queue.append(entry)
-
-    def pop(self) -> Entry:
-        self.waiting -= 1
-        return self.queue.popleft()
-
-    def pop_part(self, partition: int) -> list[Entry]:
-        entries, self.parts[partition] = self.parts[partition], []
-        self.waiting -= len(entries)
-        return entries
-
-    def pop_some(self, partition: int, nbytes: int) -> list[Entry]:
-        """The first entries of a partition: at least one, and no more from `nbytes` on."""
-        part, taken, held = self.parts[partition], 0, 0
-        while taken < len(part) and (taken == 0 or held + part[taken].batch.nbytes <= nbytes):
-            held += part[taken].batch.nbytes
-            taken += 1
-        entries, self.parts[partition] = part[:taken], part[taken:]
-        self.waiting -= taken
-        return entries
-
-    def add_part(self, entries: list[Entry]) -> int:
-        """Adds a partition after all others; returns its place."""
-        self.parts.append(entries)
-        self.waiting += len(entries)
-        return len(self.parts) - 1
-
-    def drain(self) -> list[Entry]:
-        entries = [*self.queue, *(entry for part in self.parts for entry in part)]
-        self.queue.clear()
-        self.parts = [[] for _ in self.parts]
-        self.waiting = 0
-        return entries
 
 
 class _Lane:
@@ -156,6 +110,7 @@ class HolderState:
         self.tier_bytes = [0] * len(Tier)
         self.tier_count = [0] * len(Tier)
         self.moving = 0
+        self._kinds: dict[tuple[str, ...], int] = {}
         self._lanes = [_Lane() for _ in range(producers)]
         self._turn = 0
         self._open_feeds = len(self.feeds)
@@ -305,8 +260,55 @@ class HolderState:
     def movable(self, tier: Tier) -> Iterator[Entry]:
         """Entries on `tier` that nobody has, in the order in which they were put."""
         for entry in self.entries.values():
-            if entry.access is Access.IDLE and entry.batch.tier is tier:
+            if _is_movable(entry, tier):
                 yield entry
+
+    def runs(self, tier: Tier) -> Iterator[Run]:
+        """The same entries: together where they might as well be one. Once all producers have ended, none are: readers
+        may count on batches as they are, such as those that a window has surveyed.
+        """
+        if not self.tier_count[tier]:
+            return
+        found: set[BatchId] = set()
+        for run in self._runs_of_parts(tier):
+            found.update([entry.batch.id for entry in run.entries])
+            yield run
+        for entry in self.movable(tier):
+            if entry.batch.id not in found:
+                yield Run(-1, [entry])
+
+    def _runs_of_parts(self, tier: Tier) -> Iterator[Run]:
+        feeds = [feed for feed in self.feeds if not feed.closed]
+        if self.finished or not feeds or any(feed.take is not Take.PARTITION for feed in feeds):
+            return
+        for number, part in enumerate(feeds[0].parts):
+            if not part or any(number >= len(feed.parts) or feed.parts[number] != part for feed in feeds[1:]):
+                continue
+            for kind, entries in groupby(part, lambda entry: self._kind(entry) if _is_movable(entry, tier) else -1):
+                if kind >= 0:
+                    yield Run(number, list(entries))
+
+    def _kind(self, entry: Entry) -> int:
+        """Groups and rows as they came share an edge, and only their names tell them apart."""
+        if entry.kind < 0:
+            entry.kind = self._kinds.setdefault(entry.batch.names, len(self._kinds))
+        return entry.kind
+
+    def join(self, run: Run, batch: Batch) -> Entry:
+        """Has one entry in place of those of a run of a part: `batch` has their rows."""
+        first = run.entries[0]
+        joined = Entry(batch, first.partition, first.unread)
+        joined.place = first.place
+        for entry in run.entries:
+            entry.follow(Step.JOINED)
+            del self.entries[entry.batch.id]
+            self._count(entry.batch, -1)
+        self.entries[batch.id] = joined
+        self._count(batch, 1)
+        for feed in self.feeds:
+            if not feed.closed:
+                feed.replace(run, joined)
+        return joined
 
     def start_move(self, entry: Entry) -> None:
         """A mover has `entry` alone from now on; it is no candidate any more."""
@@ -342,3 +344,7 @@ class HolderState:
                 raise EngineBug(f"{entry!r} contradicts itself")
         if (nbytes, counts, sum(nbytes)) != (self.tier_bytes, self.tier_count, self.nbytes):
             raise EngineBug(f"the tiers hold {nbytes} bytes but count {self.tier_bytes}")
+
+
+def _is_movable(entry: Entry, tier: Tier) -> bool:
+    return entry.access is Access.IDLE and entry.batch.tier is tier

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Protocol
 
-from bireme.data.ids import EventId, QueryId
+from bireme.data.ids import BatchId, EventId, QueryId
 from bireme.data.tier import Tier
 from bireme.observe.event import NO_CAUSE, ReliefWanted
 from bireme.observe.recorder import Recorder
@@ -20,10 +20,11 @@ from bireme.operators.base import Relievable
 from bireme.plan.physical import Pipeline
 from bireme.runtime.holder.batch_holder import BatchHolder
 from bireme.runtime.holder.column_cache import ColumnCache
+from bireme.runtime.holder.feed import Run
 from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.ledger import Use
 from bireme.runtime.memory.mover import Mover
-from bireme.runtime.memory.policy import Candidate, Need, State, excess, next_resort
+from bireme.runtime.memory.policy import Candidate, Need, State, bundles, excess, next_resort, worth_a_move
 from bireme.runtime.memory.room import Purpose, Room, Want
 
 _WHY: Final = {
@@ -31,6 +32,8 @@ _WHY: Final = {
     Need.PRODUCE: "for what produces",
     Need.CONSUME: "for what consumes",
 }
+# Where nothing could be given up, it is tried again when so small a part of the memory more is held.
+_TRIES_IN_MEMORY: Final = 20
 Queued = Callable[[BatchHolder, Entry], bool]
 
 
@@ -62,6 +65,7 @@ class MemoryExecutor:
         recorder: Recorder,
         watermark_start: float,
         watermark_stop: float,
+        batch_ids: Iterator[int],
     ) -> None:
         self._room = room
         self._mover = mover
@@ -71,6 +75,7 @@ class MemoryExecutor:
         self._recorder = recorder
         self._start = watermark_start
         self._stop = watermark_stop
+        self._batch_ids = batch_ids
         self._requests: deque[Want] = deque()
         self._wake = asyncio.Event()
         self._states: dict[Keeper, Relievable] = {}
@@ -126,7 +131,7 @@ class MemoryExecutor:
 
     async def _lower(self, missing: int) -> None:
         # Back off where nothing can be given up: not again before noticeably more is held.
-        self._tried_at = self._held() + self._room.ledger.limits[Tier.DEVICE] // 20
+        self._tried_at = self._held() + self._room.ledger.limits[Tier.DEVICE] // _TRIES_IN_MEMORY
         if await self._give_up(missing, Need.WATERMARK, NO_CAUSE):
             self._tried_at = 0
 
@@ -171,37 +176,45 @@ class MemoryExecutor:
         return after is None or after.nbytes < before
 
     async def _demote(self, chosen: list[Candidate], need: Need, cause: EventId) -> bool:
-        for victim in chosen:
-            holder, entry = victim.handle
-            holder.state.start_move(entry)
+        victims = [self._taken(*victim.handle) for victim in chosen]
         self.moving += len(chosen)
         try:
             async with asyncio.TaskGroup() as group:
-                moves = [group.create_task(self._move(victim, need, cause)) for victim in chosen]
+                moves = [group.create_task(self._mover.demote(*victim, cause, why=_WHY[need])) for victim in victims]
         finally:
             self.moving -= len(chosen)
         faults = [fault for move in moves if (fault := move.result()) is not None]
         self._spill_fault = faults[-1] if faults else None
         return len(faults) < len(moves)
 
+    def _taken(self, holder: BatchHolder, run: Run) -> tuple[BatchHolder, Entry]:
+        """What is moved of a candidate: from here on nobody else has it."""
+        entry = run.entries[0] if len(run.entries) == 1 else holder.join(run, BatchId(next(self._batch_ids)))
+        holder.state.start_move(entry)
+        return holder, entry
+
     def _candidates(self) -> list[Candidate]:
+        enough = worth_a_move(self._room.ledger.limits[Tier.DEVICE])
         return [
-            Candidate(
-                holder.query,
-                holder.edge.hint.next_use,
-                _place(entry),
-                entry.batch.nbytes,
-                self._queued(holder, entry),
-                holder.edge.hint.home > Tier.DEVICE,
-                (holder, entry),
-            )
+            self._candidate(holder, Run(run.part, run.entries[some]), enough)
             for holder in self._holders()
-            for entry in holder.state.movable(Tier.DEVICE)
+            for run in holder.state.runs(Tier.DEVICE)
+            for some in bundles([entry.batch.nbytes for entry in run.entries], enough)
         ]
 
-    async def _move(self, victim: Candidate, need: Need, cause: EventId) -> Exception | None:
-        holder, entry = victim.handle
-        return await self._mover.demote(holder, entry, cause, why=_WHY[need])
+    def _candidate(self, holder: BatchHolder, run: Run, enough: int) -> Candidate:
+        first, hint = run.entries[0], holder.edge.hint
+        nbytes = sum([entry.batch.nbytes for entry in run.entries])
+        return Candidate(
+            holder.query,
+            hint.next_use,
+            _place(first),
+            nbytes,
+            self._queued(holder, first),
+            hint.home > Tier.DEVICE,
+            (holder, run),
+            run.part >= 0 and nbytes < enough,
+        )
 
 
 def _place(entry: Entry) -> int:

@@ -61,6 +61,10 @@ class Reservation:
         """A reservation of `nbytes` out of this one; what this one lacks is taken as a fact."""
         return self._ledger._carve(self, nbytes, use)
 
+    def absorb(self, other: Reservation) -> None:
+        """Takes over the bytes of another of the same tier and use, which is released."""
+        self._ledger._absorb(self, other)
+
 
 class Ledger:
     """`grown` and `shrunk` are called with the tier after its total has changed, `changed` before them; they must not
@@ -144,6 +148,13 @@ class Ledger:
         self.live += 1
         self._add(reservation.tier, use, nbytes - moved)
         return Reservation(self, reservation.tier, use, nbytes)
+
+    def _absorb(self, reservation: Reservation, other: Reservation) -> None:
+        if (reservation.tier, reservation.use) != (other.tier, other.use) or other._ledger is not self:
+            raise EngineBug(f"{reservation!r} cannot take over {other!r}")
+        reservation.nbytes, other.nbytes = reservation.nbytes + other.nbytes, 0
+        other._ledger = None  # type: ignore[assignment]  # as of one that was given back
+        self.live -= 1
 
     def _give_back(self, reservation: Reservation) -> None:
         nbytes, reservation.nbytes = reservation.nbytes, 0

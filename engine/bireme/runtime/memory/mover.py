@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
 from bireme.clock import Clock
-from bireme.data.batch import Batch
+from bireme.data.batch import Batch, measure
 from bireme.data.ids import EventId
 from bireme.data.packed import pack_joined, unpack
+from bireme.data.record import joined
 from bireme.data.tier import Tier
 from bireme.errors import EngineBug, SpillFailed, StorageError
 from bireme.observe.event import Demoted, MoveFailed, Promoted, SpillNoted
@@ -33,6 +34,7 @@ from bireme.storage.spill_policy import SpillHint, Verdict
 from bireme.units import format_bytes
 
 T = TypeVar("T")
+Joined = Callable[[Sequence[pa.RecordBatch]], pa.RecordBatch]
 _IDLE_WEIGHT: Final = 0.2
 # What spill stores take beside all batches on their way, as a part of the memory.
 _SCRATCH_SHARE_MAX: Final = 1 / 8
@@ -40,7 +42,7 @@ _SCRATCH_SHARE_MAX: Final = 1 / 8
 
 class Mover:
     """`pool` is None where the PINNED tier does not exist. `ended` is called when no move is `active` any more; `idle`
-    says how many processors have nothing to run.
+    says how many processors have nothing to run; `joined` makes one batch of several.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Mover:
         ledger: Ledger,
         recorder: Recorder,
         clock: Clock,
+        joined: Joined = joined,
     ) -> None:
         self._io = io
         self._spill = spill
@@ -59,6 +62,7 @@ class Mover:
         self._ledger = ledger
         self._recorder = recorder
         self._clock = clock
+        self._joined = joined
         self.active = 0
         self.idle: Callable[[], float] = _no_slots
         self._idle = 0.0
@@ -104,11 +108,14 @@ class Mover:
         ticket: SpillTicket | None = new.body if new.tier is Tier.DISK else None
         packing = "" if ticket is None or ticket.verdict is Verdict.OFF else ticket.verdict.value
         spent = 0.0 if ticket is None else ticket.compress_seconds
-        way = old.tier, new.tier
+        way, pieces = (old.tier, new.tier), len(old.pieces) if old.tier is Tier.DEVICE else 1
         self._recorder.record(
-            Demoted(holder.query, holder.edge.id, old.id, *way, old.nbytes, stored, seconds, why, packing, spent, cause)
-        )
-        self.totals[way].add(old.nbytes, stored, seconds)
+            Demoted(
+                holder.query, holder.edge.id, old.id, *way, old.nbytes, stored, seconds, why, packing, spent, pieces,
+                cause,
+            )
+        )  # fmt: skip
+        self.totals[way].add(old.nbytes, stored, seconds, pieces=pieces)
         if ticket is not None and ticket.compressed:
             self.totals[way].add_compressed(old.nbytes, stored, spent)
 
@@ -121,7 +128,8 @@ class Mover:
         """Moves a marked batch up to DEVICE, into `room`, which becomes its reservation. Raises StorageError."""
         started, old = self._clock.now(), entry.batch
         try:
-            with await self._scratch(old, is_needed=old.tier is Tier.DISK and old.body.compressed):
+            is_expanded = old.tier is Tier.DISK and old.body.compressed
+            with await self._scratch(self._spill_scratch(old) if is_expanded else 0):
                 content = await self._counted(self._run(self._read, old))
             if content.num_rows != old.rows:
                 raise EngineBug(f"{old!r} came back from {old.tier.name} with {content.num_rows} rows")
@@ -159,6 +167,16 @@ class Mover:
             await asyncio.wait(tuple(self._drops.values()))
 
     async def _demoted(self, old: Batch, hint: SpillHint) -> tuple[Batch, Reservation]:
+        joining = 0 if old.tier is not Tier.DEVICE or len(old.pieces) == 1 else old.nbytes
+        with await self._scratch(self._spill_scratch(old) + joining):
+            return await self._put_down(await self._run(self._whole, old) if joining else old, hint)
+
+    def _whole(self, old: Batch) -> Batch:
+        """A batch in pieces in one."""
+        content = self._joined(old.pieces)
+        return Batch(old.id, old.rows, measure(content), Tier.DEVICE, content)
+
+    async def _put_down(self, old: Batch, hint: SpillHint) -> tuple[Batch, Reservation]:
         if old.tier is Tier.DEVICE and self._pool is not None:
             pinned = await self._pin(old, self._pool)
             if pinned is not None:
@@ -169,10 +187,9 @@ class Mover:
             raise SpillFailed(f"the spill folder may take no more than {limit}; raise its limit, or the memory limit")
         try:
             content = old.content if old.tier is Tier.DEVICE else await self._run(self._read, old)
-            with await self._scratch(old):
-                ticket = await self._run(
-                    self._spill.write, content, hint, undo=lambda made: self.drop(old.moved(Tier.DISK, made))
-                )
+            ticket = await self._run(
+                self._spill.write, content, hint, undo=lambda made: self.drop(old.moved(Tier.DISK, made))
+            )
             # What it takes there is a fact.
             reservation.resize(ticket.stored)
         except BaseException:
@@ -180,11 +197,14 @@ class Mover:
             raise
         return old.moved(Tier.DISK, ticket), reservation
 
-    async def _scratch(self, batch: Batch, *, is_needed: bool = True) -> _Scratch:
-        """What the spill store takes beside the batch: a fact, since it is how room is made. But not more than a small
-        part of the memory at once, or as much as one move takes.
+    def _spill_scratch(self, batch: Batch) -> int:
+        """What the spill store takes beside a batch."""
+        return min(self._spill.scratch_bytes, batch.nbytes)
+
+    async def _scratch(self, nbytes: int) -> _Scratch:
+        """What a move takes beside its batch: a fact, since it is how room is made. But not more than a small part of
+        the memory at once, or as much as one move takes.
         """
-        nbytes = min(self._spill.scratch_bytes, batch.nbytes) if is_needed else 0
         while self._scratch_bytes and self._scratch_bytes + nbytes > self._scratch_bytes_max:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._turns.append(turn)

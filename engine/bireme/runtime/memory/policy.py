@@ -7,6 +7,10 @@ home, by the planner's hint, is a lower tier anyway, then those of the youngest 
 Inputs of ready tasks go last, from the back of the queue, and never to admit a producer. The last victim is the
 smallest that still covers what is missing, so that one row too many does not demote another whole batch.
 
+What a move costs whatever its bytes is most of moving a short batch, so that short ones of a partition go together, as
+one. While there may be more of a partition, nobody reads it; of those that are short of what is worth a move, those
+with the most go, and not those that are read last: these would go over and over, a batch at a time.
+
 Between the two come states, the largest first: a pipeline hands over what it keeps as batches, which can then be
 demoted. One that is hardly worth it comes after everything else.
 """
@@ -18,11 +22,17 @@ from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from bireme.data.ids import QueryId
+from bireme.units import MIB
+
+# So many bytes, but no more than such a part of the memory, are worth a move.
+_MOVE_BYTES: Final = MIB
+_MOVES_IN_MEMORY: Final = 64
 
 
 class Candidate(NamedTuple):
-    """A batch that could be demoted. `queued`: a task that is ready waits for it; `homed_below`: the planner would have
-    it on a lower tier. `handle` is the executor's own.
+    """A batch that could be demoted, or some that go as one. `queued`: a task that is ready waits for it;
+    `homed_below`: the planner would have it on a lower tier; `is_growing`: it is short, and more may come to go with
+    it. `handle` is the executor's own.
     """
 
     query: QueryId
@@ -32,6 +42,29 @@ class Candidate(NamedTuple):
     queued: bool
     homed_below: bool
     handle: Any
+    is_growing: bool = False
+
+
+def worth_a_move(limit: int) -> int:
+    """Bytes from which on batches need not be joined to be moved, of a tier of `limit` bytes."""
+    return max(1, min(_MOVE_BYTES, limit // _MOVES_IN_MEMORY))
+
+
+def bundles(sizes: Sequence[int], enough: int) -> list[slice]:
+    """Batches of these sizes in bundles of at least `enough` bytes and less than twice as much, save for batches that
+    have as much alone, and for what is left before those and at the end.
+    """
+    found: list[slice] = []
+    start = held = 0
+    for place, nbytes in enumerate(sizes):
+        if nbytes >= enough and held:
+            found.append(slice(start, place))
+            start, held = place, 0
+        held += nbytes
+        if held >= enough:
+            found.append(slice(start, place + 1))
+            start, held = place + 1, 0
+    return [*found, slice(start, len(sizes))] if start < len(sizes) else found
 
 
 def choose_demotions(candidates: Sequence[Candidate], shortfall: int, *, spare_queued: bool) -> list[Candidate]:
@@ -45,18 +78,24 @@ def choose_demotions(candidates: Sequence[Candidate], shortfall: int, *, spare_q
             break
         chosen.append(candidate)
         missing -= candidate.nbytes
-    if chosen and missing < 0:
+    if chosen and missing < 0 and not chosen[-1].is_growing:
         chosen[-1] = _right_size(chosen[-1], eligible[len(chosen) :], chosen[-1].nbytes + missing)
     return chosen
 
 
-def _reluctance(candidate: Candidate) -> tuple[bool, bool, int, int, int]:
-    return candidate.queued, not candidate.homed_below, -candidate.query, -candidate.next_use, -candidate.place
+def _reluctance(candidate: Candidate) -> tuple[bool, bool, int, int, bool, int, int]:
+    size = candidate.nbytes if candidate.is_growing else 0
+    use = -candidate.query, -candidate.next_use
+    return candidate.queued, not candidate.homed_below, *use, candidate.is_growing, -size, -candidate.place
 
 
 def _right_size(last: Candidate, rest: Sequence[Candidate], needed: int) -> Candidate:
     """The smallest of `last` and the unchosen ones of its class that gives `needed` bytes."""
-    fitting = [other for other in rest if other.queued is last.queued and needed <= other.nbytes < last.nbytes]
+    fitting = [
+        other
+        for other in rest
+        if other.queued is last.queued and needed <= other.nbytes < last.nbytes and not other.is_growing
+    ]
     return min(fitting, key=lambda other: other.nbytes, default=last)
 
 

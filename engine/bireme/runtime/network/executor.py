@@ -21,7 +21,8 @@ from bireme.errors import BiremeError, EngineBug, PeerLost
 from bireme.observe.event import BatchReceived, BatchSent
 from bireme.observe.recorder import Recorder
 from bireme.runtime.holder.batch_holder import BatchHolder
-from bireme.runtime.holder.state import Entry, Feed
+from bireme.runtime.holder.feed import Feed
+from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.bring_up import lease_up
 from bireme.runtime.memory.ledger import Reservation, Use
 from bireme.runtime.memory.mover import Mover

@@ -15,7 +15,8 @@ import pyarrow as pa
 from bireme.data.ids import EdgeId, QueryId, WorkerId
 from bireme.errors import BiremeError
 from bireme.runtime.holder.batch_holder import BatchHolder
-from bireme.runtime.holder.state import Entry, Feed
+from bireme.runtime.holder.feed import Feed
+from bireme.runtime.holder.state import Entry
 from bireme.runtime.memory.ledger import Reservation
 from bireme.transport.credit import ReceiveCredit, SendCredit
 from bireme.transport.frame import Frame
