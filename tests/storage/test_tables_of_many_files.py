@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from bireme.data.types import BOOL, INT64
 from bireme.errors import Overflow, SourceMismatch
 from bireme.plan.expr import Call, Column, Expr, Literal
 from bireme.plan.read_options import read_options
+from bireme.storage import parquet_footer
 from bireme.storage.parquet import ParquetSource, open_parquet
 from bireme.storage.parquet_file import read_file
-from bireme.storage.parquet_footer import Footer
+from bireme.storage.parquet_footer import Footer, read_footer
 from bireme.storage.shaped_split import Evaluate
 
 
@@ -101,3 +103,21 @@ def test_what_files_lack_is_told_of_the_file_that_is_read(tmp_path: Path) -> Non
     assert len(source.splits([0], [])) == 4
     with pytest.raises(SourceMismatch, match=r"1\.parquet' has no column 'c1'.*it has 'c0'"):
         source.splits([1], [])
+
+
+@pytest.mark.parametrize("options", [{}, {"write_page_index": True}, {"use_dictionary": False}])
+def test_chunks_of_todays_writers_are_read_as_usual_ones(tmp_path: Path, options: dict[str, Any]) -> None:
+    texts = pa.table({"t": ["a", None, "b"], "n": [1, 2, None], "m": pa.array([1.5, 2.5, 3.5])})
+    must = pa.schema([pa.field("n", pa.int64(), nullable=False), pa.field("t", pa.string(), nullable=False)])
+    write(tmp_path / "0.parquet", texts, **options)
+    write(tmp_path / "1.parquet", pa.table({"n": [1, 2], "t": ["x", "y"]}, schema=must), **options)
+    expected = [read_footer(read_file(str(tmp_path / f"{place}.parquet")).footer) for place in range(2)]
+    for footer in expected:
+        for leaf in range(footer.chunk_count(0)):
+            position = footer._chunks[leaf]
+            plain = parquet_footer._chunk_of_fields(parquet_footer.read_struct(footer._data, position)[0])
+            found, _ = parquet_footer._read_chunk(footer._data, position)
+            assert isinstance(found, tuple), "laid out as usual"
+            chunk = parquet_footer._chunk_of_match(*found)
+            assert chunk.are_codes == plain.are_codes
+            assert replace(chunk, pages=None) == replace(plain, pages=None)

@@ -41,6 +41,8 @@ _DATA_PAGES: Final = (0, 3)
 _KNOWN_MAX: Final = 16_384
 
 _VARINT: Final = rb"[\x80-\xff]*[\x00-\x7f]"
+# A list of counts by level, of which flat columns have two.
+_COUNTS: Final = rb"(?:\x06|\x16%(v)s|\x26%(v)s%(v)s)" % {b"v": _VARINT}
 # ColumnChunk up to the statistics in its meta_data: file_offset (2), meta_data (3) with type (1), encodings (2), path
 # (3), codec (4), num_values (5), total_uncompressed_size (6), total_compressed_size (7), data_page_offset (9), not
 # always dictionary_page_offset (11), then statistics (12).
@@ -60,9 +62,9 @@ _HEAD: Final = re.compile(
 _TAIL: Final = re.compile(
     rb"(?:\x19[\x1c\x2c\x3c\x4c]((?:\x15%(v)s\x15%(v)s\x15%(v)s\x00)+))?"
     rb"(?:[\x16\x26](%(v)s)\x15(%(v)s))?"
-    rb"(?:[\x1c\x3c\x4c](?:\x16%(v)s)?\x00)?"
+    rb"(?:[\x1c\x3c\x4c](?:\x16%(v)s)?(?:[\x19\x29]%(l)s)?(?:[\x19\x29\x39]%(l)s)?\x00)?"
     rb"\x00"
-    rb"(?:\x16(%(v)s)\x15(%(v)s)(?:\x16(%(v)s)\x15(%(v)s))?)?\x00" % {b"v": _VARINT}
+    rb"(?:\x16(%(v)s)\x15(%(v)s)(?:\x16(%(v)s)\x15(%(v)s))?)?\x00" % {b"v": _VARINT, b"l": _COUNTS}
 )
 _PAGE_COUNT: Final = re.compile(rb"\x15(%(v)s)\x15(%(v)s)\x15(%(v)s)\x00" % {b"v": _VARINT})
 
