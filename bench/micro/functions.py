@@ -23,7 +23,7 @@ TABLE = """
         timestamp '1992-01-01' + to_seconds(i * 977) as ts, (date '1992-01-01' + (i % 9000)::int)::varchar as ds,
         (timestamp '1992-01-01' + to_seconds(i * 977))::varchar as tss, [i, i + 1, i % 7] as l,
         ('x' || i)::blob as b, time '00:00:00' + to_seconds(i % 86400) as ti, i % 2 = 0 as bo, to_seconds(i) as iv,
-        '{"id": ' || i || ', "who": {"name": "Some \\"one\\"", "ages": [1, 2.5, ' || i % 90 || ']}}' as js
+        '{{"id": ' || i || ', "who": {{"name": "Some \\"one\\"", "ages": [1, 2.5, ' || i % 90 || ']}}}}' as js
     from range({rows}) r(i)
 """
 EXPRESSIONS = (

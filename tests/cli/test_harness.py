@@ -83,6 +83,11 @@ def test_a_key_that_is_not_shown_decides_too(tmp_path: Path) -> None:
     assert "missing" in str(_verdict(query, pa.table({"k": ["d", "a", "e"]}), tmp_path))
 
 
+def test_numbers_behind_a_star_are_left_as_they_are(tmp_path: Path) -> None:
+    assert _verdict("select * from t order by 2, 1 limit 1", _rows(("f", 1)), tmp_path) is None
+    assert "not one of those" in str(_verdict("select * from t order by 2, 1 limit 1", _rows(("z", 1)), tmp_path))
+
+
 @pytest.mark.parametrize("key", ["c", "2", "c + 0"])
 @pytest.mark.parametrize(("second", "right"), [(("d", -5), True), (("e", -3), False)])
 def test_keys_are_names_and_numbers_of_what_is_shown(

@@ -71,8 +71,9 @@ def _key_of(tree: exp.Select, key: exp.Expr) -> exp.Expr:
         named = (column for column in tree.selects if isinstance(column, exp.Alias) and column.alias == key.name)
         return next(named, key).unalias()
     if isinstance(key, exp.Literal) and key.is_int:
-        column = tree.selects[int(key.name) - 1]
-        return key if isinstance(column, exp.Star) else column.unalias()
+        # Behind a star nobody knows the numbers without the schema.
+        before = tree.selects[: int(key.name)]
+        return key if any(column.is_star for column in before) else before[-1].unalias()
     return key
 
 
