@@ -11,17 +11,13 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "engine"))
-
-import bireme as bm  # noqa: E402
+import bireme as bm
 
 OVERLAP = "a.s < b.e and b.s < a.e"
 QUERIES = {
@@ -73,14 +69,16 @@ def best(runs: int, run: Callable[[], Any]) -> tuple[float, Any]:
     return min(seconds), answer
 
 
-def compare(name: str, query: str, session: bm.Session, connection: duckdb.DuckDBPyConnection, runs: int) -> None:
+def compare(name: str, query: str, session: bm.Session, connection: duckdb.DuckDBPyConnection, runs: int) -> bool:
+    """Prints a line; says whether both engines gave the same."""
     ours, found = best(runs, lambda: [*zip(*session.sql(query).collect().to_pydict().values(), strict=True)])
     theirs, expected = best(runs, lambda: connection.execute(query).fetchall())
     verdict = "" if found == expected else f"  WRONG: {found} instead of {expected}"
     print(f"{name:32}{found[0][0]:>14,}{ours:9.3f} s{theirs:9.3f} s{ours / theirs:8.1f} x{verdict}", flush=True)
+    return found == expected
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--runs", type=int, default=3)
@@ -89,6 +87,7 @@ def main() -> None:
     tables = made()
     with bm.connect(threads=options.threads) as session, duckdb.connect(config={"threads": options.threads}) as duck:
         print(f"{'query':32}{'rows':>14}{'bireme':>11}{'DuckDB':>11}{'ratio':>10}")
+        are_equal = True
         for name, (left, right, query) in QUERIES.items():
             if options.only not in name:
                 continue
@@ -96,8 +95,9 @@ def main() -> None:
                 session.register(alias, table)
                 duck.register("given", table)
                 duck.execute(f"create or replace table {alias} as from given")
-            compare(name, query, session, duck, options.runs)
+            are_equal &= compare(name, query, session, duck, options.runs)
+    return int(not are_equal)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
