@@ -30,7 +30,7 @@ from bireme.session.house import House, abandoned, close, evaluator, kernels_of,
 from bireme.session.loop_thread import LoopThread
 from bireme.session.planning import Planner, scanned
 from bireme.session.statements import Statements
-from bireme.session.tables import Recorder, SessionTables
+from bireme.session.tables import HeldCatalog, SessionTables
 from bireme.storage.base import ScannableSource
 from bireme.storage.sink import ROW_GROUPS, write_file
 from bireme.storage.split_run import RunLimits
@@ -203,14 +203,14 @@ class Session:
             raise ArgumentFault(f"a query is a text, not {type(query).__name__}")
         if isinstance(parameters, (str, bytes)) or not isinstance(parameters, (Sequence, Mapping, type(None))):
             raise ArgumentFault("parameters are a list of values for ?, or a mapping for $name, not a single value")
-        recorder = Recorder(self._tables, self.collect)
+        held = HeldCatalog(self._tables, self.collect)
         if parameters is None:
-            plan = self._statements.plan(query, recorder, dialect=dialect)
+            plan = self._statements.plan(query, held, dialect=dialect)
         else:
             from bireme.frontend.sql import bind_sql
 
-            plan = bind_sql(query, recorder, dialect=dialect, parameters=parameters)
-        return plan, list(recorder.sources)
+            plan = bind_sql(query, held, dialect=dialect, parameters=parameters)
+        return plan, list(held.sources)
 
     def deserialize(self, text: str) -> Frame:
         """The frame whose plan `Frame.serialize` wrote, over the tables that this session has under the same names.
@@ -219,11 +219,11 @@ class Session:
         """
         from bireme.plan.wire import from_json
 
-        recorder = Recorder(self._tables, self.collect)
-        plan = from_json(text, recorder.rebound)
+        held = HeldCatalog(self._tables, self.collect)
+        plan = from_json(text, held.rebound)
         if not isinstance(plan, Rel):
             raise ArgumentFault("this saved plan is a part of a plan, not a whole one")
-        return self._frame(plan, recorder.sources)
+        return self._frame(plan, held.sources)
 
     def collect(self, plan: Rel) -> pa.Table:
         dag, batches = self._answered(plan, lambda dag: (dag, self._loop.wait(self._all(dag))))

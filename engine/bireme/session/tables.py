@@ -173,7 +173,7 @@ def _series(name: str) -> SeriesSource | None:
     return SeriesSource(series.column, series.numbers)
 
 
-class Recorder:
+class HeldCatalog:
     """A session's catalog that keeps hold of the sources it gave out; `collect` runs a plan over them."""
 
     def __init__(self, tables: SessionTables, collect: Callable[[Rel], pa.Table]) -> None:

@@ -5,6 +5,7 @@ What looks for keys is spelled in functions of lists.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -45,29 +46,28 @@ def _entries(value: Expr) -> Expr:
     )
 
 
-def value_of(args: Args) -> Expr:
+def _value_of(value: Expr, key: Expr) -> Expr:
     """`map[key]`: the value, or NULL where the key is not there."""
-    value, key = args
     place = _OF_LISTS["list_position"].bind((_keys(value), key))
     return lists.list_extract((_values(value), place))
 
 
-def _values_of(args: Args) -> Expr:
+def _values_of(value: Expr, key: Expr) -> Expr:
     """The value in a list, which is empty where the key is not there."""
-    place = _OF_LISTS["list_position"].bind((_keys(args[0]), args[1]))
-    found = lists.list_value((value_of(args),))
+    place = _OF_LISTS["list_position"].bind((_keys(value), key))
+    found = lists.list_value((_value_of(value, key),))
     missing = Call("is_null", (place,), BOOL)
     empty = cast(lists.list_value(()), found.type)
     none = Literal(None, found.type)
-    return comparison.case([(Call("is_null", args[:1], BOOL), none), (missing, empty)], found)
+    return comparison.case([(Call("is_null", (value,), BOOL), none), (missing, empty)], found)
 
 
-def _contains(args: Args) -> Expr:
-    return _OF_LISTS["list_contains"].bind((_keys(args[0]), args[1]))
+def _contains(value: Expr, key: Expr) -> Expr:
+    return _OF_LISTS["list_contains"].bind((_keys(value), key))
 
 
-def _contains_value(args: Args) -> Expr:
-    return _OF_LISTS["list_contains"].bind((_values(args[0]), args[1]))
+def _contains_value(value: Expr, item: Expr) -> Expr:
+    return _OF_LISTS["list_contains"].bind((_values(value), item))
 
 
 def _cardinality(value: Expr) -> Expr:
@@ -110,16 +110,15 @@ def _concat(args: Args) -> Expr:
 
 
 def _of_map(
-    name: str, doc: str, result: str, count: int, make: object, *aliases: str, adds: bool = False
+    name: str, doc: str, result: str, count: int, make: Callable[..., Expr], *aliases: str, adds: bool = False
 ) -> ScalarFunction:
+    """A function of a map, and of a key or a value where `count` is 2."""
     signatures = (f"{name}({'map' if count == 1 else 'map, any'}) → {result}",)
 
     def bind(args: Args) -> Expr:
         if len(args) != count or not is_map(args[0]):
             raise wrong_arguments(name, args, signatures)
-        assert callable(make)
-        made: Expr = make(args[0]) if count == 1 else make(args)
-        return made
+        return make(*args)
 
     return ScalarFunction(name, bind, signatures, doc, aliases, NullRule.ADDS if adds else NullRule.STRICT)
 
@@ -163,7 +162,7 @@ FUNCTIONS: Final = (
     _of_map("map_entries", "Keys and values, in structs.", "list", 1, _entries),
     _of_map("map_contains", "Whether the key is there.", "boolean", 2, _contains, "map_contains_key"),
     _of_map("map_contains_value", "Whether a key has the value.", "boolean", 2, _contains_value),
-    _of_map("map_extract_value", "The value of a key; also written map[key].", "any", 2, value_of, adds=True),
+    _of_map("map_extract_value", "The value of a key; also written map[key].", "any", 2, _value_of, adds=True),
     _EXTRACT,
     _also_of_maps("element_at", "list_extract", _EXTRACT),
     _also_of_maps("cardinality", "list_length", _COUNT),
